@@ -1,0 +1,11 @@
+// One registration function per half of the extension.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace ftax {
+
+void register_host(pybind11::module_& module);
+void register_cuda(pybind11::module_& module);
+
+}  // namespace ftax

@@ -1,0 +1,219 @@
+#include "host_handoff.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "affinity.hpp"
+#include "clock.hpp"
+
+namespace ftax {
+
+namespace {
+
+// A blocked waiter needs this long to be asleep for sure; a spinning one is there at once.
+constexpr std::int64_t kSettleNs = 50'000;
+// No task may hold the worker longer, whatever happens to the host.
+constexpr std::int64_t kHoldDeadlineNs = 1'000'000'000;
+constexpr double kKneeFactor = 100.0;
+
+void spin_until(std::int64_t deadline_ns) {
+    while (now_ns() < deadline_ns) relax();
+}
+
+// Pauses as the next launch would find it: a spinning runtime spins, a blocking one sleeps.
+void pause_for(std::int64_t ns, Wait wait) {
+    if (ns <= 0) return;
+    if (wait == Wait::block) {
+        std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
+    } else {
+        spin_until(now_ns() + ns);
+    }
+}
+
+}  // namespace
+
+HandOff::HandOff(int host_core, int worker_core, Wait wait, std::uint32_t capacity)
+    : host_core_(host_core), wait_(wait), capacity_(capacity), ring_(capacity) {
+    if (capacity == 0 || (capacity & (capacity - 1)) != 0) {
+        throw std::invalid_argument("the ring's capacity must be a power of two");
+    }
+    std::atomic<bool> ready{false};
+    worker_ = std::thread([this, worker_core, &ready] {
+        if (worker_core >= 0) worker_pinned_ = pin_this_thread(worker_core);
+        ready = true;
+        work();
+    });
+    while (!ready) std::this_thread::yield();
+}
+
+HandOff::~HandOff() {
+    released_ = true;
+    host_waits_ = true;
+    stop_ = true;
+    pushed_.advance();
+    worker_.join();
+}
+
+void HandOff::push(Task task) {
+    if (full()) {
+        ++stalls_;
+        while (full()) relax();
+    }
+    ring_[pushed_count_ & (capacity_ - 1)] = task;
+    ++pushed_count_;
+    if (wait_ == Wait::block) {
+        pushed_.advance();
+    } else {
+        pushed_.advance_silently();
+    }
+}
+
+void HandOff::drain() {
+    for (std::uint32_t seen = done_.load(); seen != pushed_count_; seen = done_.load()) {
+        done_.wait(seen, wait_);
+    }
+}
+
+void HandOff::work() {
+    std::uint32_t taken = 0;
+    for (;;) {
+        while (pushed_.load() == taken) pushed_.wait(taken, wait_);
+        if (stop_.load(std::memory_order_relaxed)) return;
+        const Task task = ring_[taken & (capacity_ - 1)];
+        ++taken;
+        popped_.store(taken, std::memory_order_release);
+        task.run(*this, task.argument);
+        done_.advance();
+    }
+}
+
+double HandOff::submit_burst(std::int64_t count) {
+    if (count > capacity_) throw std::invalid_argument("a burst larger than the ring would block");
+    const PinGuard pin(host_core_);
+    drain();
+    const Task empty{[](HandOff&, std::int64_t) {}, 0};
+    const std::int64_t begin = now_ns();
+    for (std::int64_t i = 0; i < count; ++i) push(empty);
+    const std::int64_t end = now_ns();
+    drain();
+    return seconds(end - begin);
+}
+
+std::vector<double> HandOff::to_start(std::int64_t shots, std::int64_t idle_ns) {
+    const PinGuard pin(host_core_);
+    const Task stamp{[](HandOff& self, std::int64_t) { self.first_stamp_ = now_ns(); }, 0};
+    std::vector<double> values(static_cast<std::size_t>(shots));
+    for (auto& value : values) {
+        push(stamp);
+        drain();
+        pause_for(idle_ns, wait_);
+        const std::int64_t begin = now_ns();
+        push(stamp);
+        drain();
+        value = seconds(first_stamp_.load() - begin);
+    }
+    return values;
+}
+
+double HandOff::spacing_burst(std::int64_t count) {
+    if (count + 3 > capacity_) throw std::invalid_argument("a burst larger than the ring would block");
+    const PinGuard pin(host_core_);
+    drain();
+    released_ = false;
+    push({[](HandOff& self, std::int64_t deadline) {
+              while (!self.released_.load(std::memory_order_acquire) && now_ns() < deadline) relax();
+          },
+          now_ns() + kHoldDeadlineNs});
+    push({[](HandOff& self, std::int64_t) { self.first_stamp_ = now_ns(); }, 0});
+    const Task empty{[](HandOff&, std::int64_t) {}, 0};
+    for (std::int64_t i = 1; i < count; ++i) push(empty);
+    push({[](HandOff& self, std::int64_t) { self.last_stamp_ = now_ns(); }, 0});
+    released_.store(true, std::memory_order_release);
+    drain();
+    return seconds(last_stamp_.load() - first_stamp_.load());
+}
+
+std::vector<double> HandOff::sync(std::int64_t shots, Wait style) {
+    const PinGuard pin(host_core_);
+    const Task finish{[](HandOff& self, std::int64_t settle) {
+                          while (!self.host_waits_.load(std::memory_order_acquire)) relax();
+                          spin_until(now_ns() + settle);
+                          self.last_stamp_ = now_ns();
+                      },
+                      style == Wait::block ? kSettleNs : kSettleNs / 10};
+    std::vector<double> values(static_cast<std::size_t>(shots));
+    for (auto& value : values) {
+        drain();
+        host_waits_ = false;
+        push(finish);
+        const std::uint32_t before = pushed_count_ - 1;
+        host_waits_.store(true, std::memory_order_release);
+        done_.wait(before, style);
+        const std::int64_t end = now_ns();
+        value = seconds(end - last_stamp_.load());
+    }
+    return values;
+}
+
+std::vector<double> HandOff::launch_sync(std::int64_t shots, std::int64_t idle_ns) {
+    const PinGuard pin(host_core_);
+    const Task empty{[](HandOff&, std::int64_t) {}, 0};
+    std::vector<double> values(static_cast<std::size_t>(shots));
+    for (auto& value : values) {
+        drain();
+        pause_for(idle_ns, wait_);
+        const std::int64_t begin = now_ns();
+        push(empty);
+        drain();
+        const std::int64_t end = now_ns();
+        value = seconds(end - begin);
+    }
+    return values;
+}
+
+RateSample HandOff::launch_rate(std::int64_t count) {
+    const PinGuard pin(host_core_);
+    drain();
+    stalls_ = 0;
+    const Task empty{[](HandOff&, std::int64_t) {}, 0};
+    const std::int64_t begin = now_ns();
+    for (std::int64_t i = 0; i < count; ++i) push(empty);
+    const std::int64_t submitted = now_ns();
+    drain();
+    const std::int64_t end = now_ns();
+    return {seconds(submitted - begin), seconds(end - begin), stalls_};
+}
+
+std::int64_t HandOff::queue_knee(std::int64_t hold_ns) {
+    const PinGuard pin(host_core_);
+    drain();
+    const Task empty{[](HandOff&, std::int64_t) {}, 0};
+    std::vector<std::int64_t> took(4 * static_cast<std::size_t>(capacity_));
+    push({[](HandOff& self, std::int64_t hold) {
+              self.released_ = true;
+              spin_until(now_ns() + hold);
+          },
+          hold_ns});
+    while (!released_.exchange(false)) relax();  // the holder has left its slot
+    std::size_t pushed = 0;
+    for (; pushed < took.size(); ++pushed) {
+        const std::int64_t begin = now_ns();
+        push(empty);
+        took[pushed] = now_ns() - begin;
+        if (took[pushed] > hold_ns / 4) break;  // the queue has blocked us: no need to go on
+    }
+    drain();
+    const std::size_t timed = std::min(pushed + 1, took.size());
+    std::vector<std::int64_t> sorted(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(timed));
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(timed / 2),
+                     sorted.end());
+    const double limit = kKneeFactor * static_cast<double>(std::max<std::int64_t>(sorted[timed / 2], 1));
+    for (std::size_t i = 0; i < timed; ++i) {
+        if (static_cast<double>(took[i]) > limit && took[i] > hold_ns / 4) {
+            return static_cast<std::int64_t>(i);
+        }
+    }
+    return -1;
+}
+
+}  // namespace ftax

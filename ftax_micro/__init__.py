@@ -1,0 +1,65 @@
+"""ftax_micro: measure the framework tax, from one kernel launch to a model's latency.
+
+Public names are loaded on first use, so that importing the package costs nothing:
+
+>>> import ftax_micro
+>>> result = ftax_micro.measure_launch_floor(device="cpu", quick=True)   # doctest: +SKIP
+>>> ftax_micro.load_result("floor.json")                                 # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_LAZY = {
+    "measure_launch_floor": "ftax_micro.orchestration.floor",
+    "load_result": "ftax_micro.results",
+    "save_result": "ftax_micro.results",
+    "compare_results": "ftax_micro.analysis.comparison",
+    "summarise": "ftax_micro.analysis.summary",
+    "closure_check": "ftax_micro.analysis.closure",
+    "FtaxError": "ftax_micro.errors",
+}
+
+__all__ = ["__version__", *_LAZY]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from ftax_micro.analysis.closure import closure_check
+    from ftax_micro.analysis.comparison import compare_results
+    from ftax_micro.analysis.summary import summarise
+    from ftax_micro.errors import FtaxError
+    from ftax_micro.orchestration.floor import measure_launch_floor
+    from ftax_micro.results import load_result, save_result
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    value = getattr(importlib.import_module(_LAZY[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def _find_extension() -> None:
+    """In a checkout without a built extension beside it, look for the installed one (see _checkout)."""
+    from pathlib import Path
+
+    here = Path(__file__).parent
+    if any(here.glob("_core.*.so")):
+        return
+    from ftax_micro._checkout import installed_package
+
+    folder = installed_package(here)
+    if folder is not None:
+        __path__.append(str(folder))
+
+
+_find_extension()

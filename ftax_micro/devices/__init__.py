@@ -1,0 +1,1 @@
+"""Devices: what can be measured here, opened by name."""

@@ -1,0 +1,75 @@
+"""The cpu device: the host's own launch anatomy, always available (design §3, second half).
+
+A worker thread behind a bounded ring stands for the stream; calls, hand-offs and fork-joins are real
+ones between real cores.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+
+from ftax_micro.devices._extension import core
+from ftax_micro.devices.contract import FloorRow
+from ftax_micro.devices.cpu.calls import call_rows
+from ftax_micro.devices.cpu.cores import Topology
+from ftax_micro.devices.cpu.handoff import RING_CAPACITY, handoff_rows
+from ftax_micro.devices.cpu.parallel import parallel_rows
+from ftax_micro.records import ClockFacts, DeviceFacts, DeviceState
+
+_CLOCK_ROUNDS = 200
+
+
+class CpuDevice:
+    """This machine's processor as a device called ``cpu``."""
+
+    name = "cpu"
+
+    def __init__(self) -> None:
+        extension = core()
+        measured = extension.host.measure_clock(_CLOCK_ROUNDS)
+        self.clock = ClockFacts(
+            name="steady_clock", tick_s=measured.tick_s, read_cost_s=measured.read_cost_s
+        )
+        self.topology = Topology.read(extension.host.allowed_cores())
+
+    def describe(self) -> DeviceFacts:
+        """Model, cores, and what stands for the queue."""
+        return DeviceFacts(
+            name=self.name,
+            kind="cpu",
+            model=_cpu_model(Path("/proc/cpuinfo")) or platform.processor() or None,
+            facts={
+                "architecture": platform.machine(),
+                "allowed_cores": list(self.topology.cores),
+                "ring_capacity": RING_CAPACITY,
+            },
+        )
+
+    def rows(self) -> Sequence[FloorRow]:
+        """Calls, hand-offs, fork-joins."""
+        return [
+            *call_rows(self.clock),
+            *handoff_rows(self.clock, self.topology),
+            *parallel_rows(self.clock, self.topology),
+        ]
+
+    def state(self) -> DeviceState | None:
+        """None: the cpu's clock is a fact of the environment, not of each row."""
+        return None
+
+    def close(self) -> None:
+        """Nothing is held between rows."""
+
+
+def _cpu_model(cpuinfo: Path) -> str | None:
+    try:
+        text = cpuinfo.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in {"model name", "Model", "cpu model"}:
+            return value.strip()
+    return None

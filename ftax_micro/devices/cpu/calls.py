@@ -1,0 +1,79 @@
+"""Rows for plain calls: through a pointer, from Python into the extension, of a Python function.
+
+Python's calls are measured as a slope over unrolled calls: a generated function holds n call
+statements, so that the loop, the two clock reads and the entry fall into the intercept.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from ftax_micro.devices._extension import core
+from ftax_micro.devices.contract import FloorRow, Outcome
+from ftax_micro.measurement import BurstProbe, measure, measure_slope, slope_counts
+from ftax_micro.records import ClockFacts, Plan, Setting
+
+# 50 … 300 calls: the longest function is a few microseconds, far above the clock's tick, and still
+# small enough to stay in the first-level instruction cache of the interpreter's data.
+_CALLS = slope_counts(50, 300)
+
+
+def call_rows(clock: ClockFacts) -> list[FloorRow]:
+    """``call_direct``, ``call_extension`` (METH_NOARGS and pybind11 apart) and ``call_python``."""
+    return [
+        FloorRow(
+            "call_direct",
+            "one call of an empty C function through an opaque pointer",
+            functools.partial(_call_direct, clock),
+        ),
+        FloorRow(
+            "call_extension",
+            "one call from Python of an empty function of the extension",
+            functools.partial(_call_extension, clock),
+            settings=({"binding": "noargs"}, {"binding": "pybind11"}),
+        ),
+        FloorRow(
+            "call_python",
+            "one call from Python of an empty Python function",
+            functools.partial(_call_python, clock),
+        ),
+    ]
+
+
+def unrolled_probe(function: Callable[[], object]) -> BurstProbe:
+    """A burst probe that calls `function` as many times as asked, without a loop around the calls."""
+    compiled: dict[int, Callable[[Callable[[], object], Callable[[], int]], int]] = {}
+
+    def probe(count: int) -> float:
+        from time import perf_counter_ns
+
+        if count not in compiled:
+            compiled[count] = _unrolled(count)
+        return compiled[count](function, perf_counter_ns) * 1e-9
+
+    return probe
+
+
+def _unrolled(count: int) -> Callable[[Callable[[], object], Callable[[], int]], int]:
+    lines = ["def burst(f, now):", "    begin = now()", *["    f()"] * count, "    return now() - begin"]
+    namespace: dict[str, Callable[[Callable[[], object], Callable[[], int]], int]] = {}
+    exec("\n".join(lines), namespace)
+    return namespace["burst"]
+
+
+def empty_function() -> None:
+    """The callee of ``call_python``."""
+
+
+def _call_direct(clock: ClockFacts, _: Setting, plan: Plan) -> Outcome:
+    return Outcome(measure(core().host.call_direct, plan, clock))
+
+
+def _call_extension(clock: ClockFacts, setting: Setting, plan: Plan) -> Outcome:
+    function = getattr(core().host, f"empty_{setting['binding']}")
+    return Outcome(measure_slope(unrolled_probe(function), _CALLS, plan, clock))
+
+
+def _call_python(clock: ClockFacts, _: Setting, plan: Plan) -> Outcome:
+    return Outcome(measure_slope(unrolled_probe(empty_function), _CALLS, plan, clock))

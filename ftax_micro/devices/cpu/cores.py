@@ -1,0 +1,90 @@
+"""Which cores to put two threads on, and what else could be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ftax_micro.errors import Skip
+
+UNPINNED = (-1, -1)
+
+
+def parse_core_list(text: str) -> list[int]:
+    """Cores named by the kernel's list format, ``0-3,8``. Errors: `ValueError`."""
+    cores: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        cores.extend(range(int(first), int(last or first) + 1))
+    return cores
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The cores this process may use; siblings and NUMA node of each where the system tells."""
+
+    cores: tuple[int, ...]
+    siblings: dict[int, frozenset[int]] = field(default_factory=dict)
+    nodes: dict[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, cores: Sequence[int], sys_root: Path = Path("/sys")) -> Topology:
+        """Topology of `cores` from sysfs; without sysfs every core counts as its own."""
+        siblings: dict[int, frozenset[int]] = {}
+        nodes: dict[int, int] = {}
+        base = sys_root / "devices/system"
+        for core in cores:
+            path = base / f"cpu/cpu{core}/topology/thread_siblings_list"
+            try:
+                siblings[core] = frozenset(parse_core_list(path.read_text()))
+            except (OSError, ValueError):
+                continue
+        for node in sorted(base.glob("node/node[0-9]*")):
+            try:
+                members = parse_core_list((node / "cpulist").read_text())
+            except (OSError, ValueError):
+                continue
+            nodes.update(dict.fromkeys(members, int(node.name.removeprefix("node"))))
+        return cls(tuple(cores), siblings, nodes)
+
+    def pair(self, placement: str = "other_core") -> tuple[int, int]:
+        """Cores for host and worker: ``other_core`` (same node where possible), ``sibling``,
+        ``other_node`` or ``unpinned`` (−1, −1).
+
+        Errors: `Skip` where this machine has no such pair.
+        """
+        if not self.cores:  # a system without affinity calls
+            if placement in {"other_core", "unpinned"}:
+                return UNPINNED
+            raise Skip("this system cannot pin threads")
+        if len(self.cores) < 2:
+            raise Skip("one core only: two threads would take turns on it")
+        if placement == "unpinned":
+            return UNPINNED
+        host = self.cores[0]
+        candidates = [core for core in self.cores[1:] if self._fits(host, core, placement)]
+        if not candidates and placement == "other_core":
+            raise Skip("the allowed cores are siblings of one physical core")
+        if not candidates:
+            raise Skip(f"no two allowed cores are placed as {placement!r}")
+        local = [core for core in candidates if self.nodes.get(core) == self.nodes.get(host)]
+        return host, (local or candidates)[0]
+
+    def one_per_physical_core(self) -> list[int]:
+        """The first allowed core of every physical core, ascending."""
+        taken: set[int] = set()
+        chosen = []
+        for core in self.cores:
+            if core not in taken:
+                chosen.append(core)
+                taken |= self.siblings.get(core, frozenset([core]))
+        return chosen
+
+    def _fits(self, host: int, core: int, placement: str) -> bool:
+        sibling = core in self.siblings.get(host, frozenset())
+        if placement == "sibling":
+            return sibling
+        if placement == "other_node":
+            return self.nodes.get(core, 0) != self.nodes.get(host, 0)
+        return not sibling

@@ -1,0 +1,129 @@
+"""Rows for handing an empty task to a worker thread, part by part."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ftax_micro.devices._extension import core
+from ftax_micro.devices.contract import FloorRow, Outcome
+from ftax_micro.devices.cpu.cores import Topology
+from ftax_micro.measurement import measure, measure_counts, measure_shots, measure_slope, slope_counts
+from ftax_micro.records import ClockFacts, Plan, Setting, Verdict
+
+# About the depth at which a CUDA stream blocks, so that both devices' bursts compare.
+RING_CAPACITY = 1024
+# Bursts end at half the ring (design §3): a fuller one would time the worker, not the hand-over.
+_BURSTS = slope_counts(64, RING_CAPACITY // 2)
+_RATE_TASKS = 10_000
+_KNEE_HOLD_NS = 10_000_000
+_KNEE_REPEATS = 5
+_RECENT, _IDLE_NS = 0, 1_000_000
+# Below this share of hand-overs that found the ring full, the host is the one that limits.
+_HOST_LIMITED = 0.02
+_IDLE_AXIS_NS = (0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
+
+_WAITS: tuple[Setting, ...] = ({"wait": "spin"}, {"wait": "block"})
+_PLACEMENTS = ("other_core", "sibling", "other_node", "unpinned")
+
+
+def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
+    """``submit`` … ``queue_knee`` between two cores, with a spinning and a blocking worker."""
+    bench = _Bench(clock, topology)
+    placement = [{"wait": "spin", "placement": name} for name in _PLACEMENTS]
+    idle = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in _IDLE_AXIS_NS]
+    starts = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in (_RECENT, _IDLE_NS)]
+    styles = [{"wait": style} for style in ("spin", "yield", "block")]
+
+    def row(name: str, summary: str, measure_: Callable[[Setting, Plan], Outcome], **more: Any) -> FloorRow:
+        more.setdefault("settings", _WAITS)
+        axes = {"placement": placement, **more.pop("axes", {})}
+        return FloorRow(name, summary, measure_, axes=axes, **more)
+
+    return [
+        row("submit", "host time of one hand-over, ring not full", bench.submit),
+        row(
+            "to_start",
+            "hand-over begins to the task's first instruction",
+            bench.to_start,
+            settings=starts,
+            axes={"idle": idle},
+        ),
+        row("spacing", "worker time from one queued empty task to the next", bench.spacing),
+        row("sync", "last task done to the waiting thread running again", bench.sync, settings=styles),
+        row("launch_sync", "one hand-over plus the wait for it", bench.launch_sync, axes={"idle": idle}),
+        row("launch_rate", "steady interval of long back-to-back hand-overs", bench.launch_rate),
+        row(
+            "queue_knee",
+            "hand-overs that fit before one blocks (self-check: the ring's size)",
+            bench.queue_knee,
+            settings=({"wait": "spin"},),
+        ),
+    ]
+
+
+class _Bench:
+    """Opens the worker a setting asks for and measures one row with it."""
+
+    def __init__(self, clock: ClockFacts, topology: Topology) -> None:
+        self._clock, self._topology = clock, topology
+
+    def _open(self, setting: Setting, wait: str | None = None) -> Any:
+        host = core().host
+        host_core, worker_core = self._topology.pair(str(setting.get("placement", "other_core")))
+        style = getattr(host.Wait, wait or str(setting.get("wait", "spin")))
+        return host.HandOff(host_core, worker_core, style, RING_CAPACITY)
+
+    def submit(self, setting: Setting, plan: Plan) -> Outcome:
+        return Outcome(measure_slope(self._open(setting).submit_burst, _BURSTS, plan, self._clock))
+
+    def spacing(self, setting: Setting, plan: Plan) -> Outcome:
+        return Outcome(measure_slope(self._open(setting).spacing_burst, _BURSTS, plan, self._clock))
+
+    def to_start(self, setting: Setting, plan: Plan) -> Outcome:
+        worker = self._open(setting)
+        idle_ns = int(setting.get("idle_ns", _RECENT))
+        probe = functools.partial(worker.to_start, idle_ns=idle_ns)
+        return Outcome(measure_shots(probe, plan, self._clock, per_draw=_shots(idle_ns)))
+
+    def sync(self, setting: Setting, plan: Plan) -> Outcome:
+        host = core().host
+        name = str(setting.get("wait", "spin"))
+        style = host.Wait.yield_ if name == "yield" else getattr(host.Wait, name)
+        probe = functools.partial(self._open(setting, wait="spin").sync, style=style)
+        return Outcome(measure_shots(probe, plan, self._clock))
+
+    def launch_sync(self, setting: Setting, plan: Plan) -> Outcome:
+        idle_ns = int(setting.get("idle_ns", 0))
+        probe = functools.partial(self._open(setting).launch_sync, idle_ns=idle_ns)
+        return Outcome(measure_shots(probe, plan, self._clock, per_draw=_shots(idle_ns)))
+
+    def launch_rate(self, setting: Setting, plan: Plan) -> Outcome:
+        worker = self._open(setting)
+        stalls: list[float] = []
+
+        def probe(loops: int) -> float:
+            sample = worker.launch_rate(loops)
+            stalls.append(sample.stalls / loops)
+            return float(sample.total_s)
+
+        data = measure(probe, plan, self._clock, loops=_RATE_TASKS)
+        limited = "host" if np.median(stalls) < _HOST_LIMITED else "worker"
+        return Outcome(data, facts={"limited_by": limited, "stalled_share": float(np.median(stalls))})
+
+    def queue_knee(self, setting: Setting, plan: Plan) -> Outcome:
+        worker = self._open(setting)
+        data = measure_counts(lambda: worker.queue_knee(_KNEE_HOLD_NS), _KNEE_REPEATS, plan)
+        verdicts = []
+        if any(count != RING_CAPACITY for count in data.samples):
+            sentence = f"the ring holds {RING_CAPACITY} tasks, but blocked after {sorted(set(data.samples))}"
+            verdicts.append(Verdict(code="self_check", sentence=sentence))
+        return Outcome(data, verdicts=verdicts)
+
+
+def _shots(idle_ns: int) -> int:
+    """Shots per draw so that one draw stays near 10 ms, and Ctrl-C is answered."""
+    return int(min(32, max(1, 10_000_000 // max(idle_ns, 1))))

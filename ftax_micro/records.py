@@ -1,0 +1,145 @@
+"""What is stored: frozen records, raw samples first.
+
+All times are seconds; a time's field name ends in ``_s``. What is not known is ``None``, what could
+not run is a record with its reason. Statistics are not stored: `analysis.summary` derives them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Setting = dict[str, str | int | float]
+FactValue = str | int | float | bool | None | list[float] | list[int]
+
+Status = Literal["ok", "skipped", "failed"]
+Estimate = Literal["median", "slope", "intercept"]
+StopReason = Literal[
+    "interval", "noise_stable", "max_samples", "timeout", "fixed_count", "interrupted"
+]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of all stored records: immutable, and strict about unknown fields when read."""
+
+
+class Plan(Record):
+    """When sampling starts to count and when it ends (design: minimum first, timeout last).
+
+    `half_width` is relative to the median (0.01 = 1 %), `min_time_s` and `timeout_s` bound one
+    measurement's wall time, `patience_s` is how long a measurement whose noise no longer changes may
+    go on in the hope of reaching `half_width`.
+    """
+
+    min_samples: int = 100
+    min_time_s: float = 0.5
+    timeout_s: float = 15.0
+    patience_s: float = 1.5
+    half_width: float = 0.01
+    confidence: float = 0.95
+    max_samples: int = 20_000
+    warmup_time_s: float = 0.05
+    quick: bool = False
+
+
+QUICK_PLAN = Plan(
+    min_samples=30,
+    min_time_s=0.1,
+    timeout_s=1.0,
+    patience_s=0.2,
+    half_width=0.03,
+    max_samples=5_000,
+    warmup_time_s=0.01,
+    quick=True,
+)
+
+
+class ClockFacts(Record):
+    """The measuring clock, measured: smallest step and the cost of one read (seconds)."""
+
+    name: str
+    tick_s: float
+    read_cost_s: float
+
+
+class Level(Record):
+    """One rung of a slope: bursts of `count` operations, `samples_s` seconds per whole burst."""
+
+    count: int
+    samples_s: list[float]
+
+
+class Data(Record):
+    """All values of one probe and why sampling stopped.
+
+    `estimate` says what the headline is: the median of `samples` (seconds per operation, or a plain
+    count where `unit` is ``"count"``), or the slope or intercept of `levels` (seconds per operation,
+    seconds). `warmup` holds the values taken first and kept apart. `loops` is the number of
+    operations inside one sample. `censored` counts shots whose value could not be observed.
+    """
+
+    estimate: Estimate
+    stop_reason: StopReason
+    unit: Literal["s", "count"] = "s"
+    loops: int = 1
+    samples: list[float] = []
+    levels: list[Level] = []
+    warmup: list[float] = []
+    censored: int = 0
+    elapsed_s: float = 0.0
+
+
+class Correction(Record):
+    """A known part of every raw value that is not the thing measured.
+
+    The headline is the raw estimate less `value_s`; the truth of the correction lies between `low_s`
+    and `high_s`, a systematic uncertainty that no number of samples reduces.
+    """
+
+    name: str
+    value_s: float
+    low_s: float
+    high_s: float
+    source: str
+
+
+class Verdict(Record):
+    """Something a reader of this row has to know, in a code and a sentence."""
+
+    code: str
+    sentence: str
+
+
+class DeviceState(Record):
+    """The GPU's state at one moment; None where it could not be read."""
+
+    sm_clock_hz: float | None = None
+    throttle_reasons: list[str] | None = None
+    temperature_c: float | None = None
+
+
+class Measurement(Record):
+    """One row of the result: a probe at one setting on one device in one process."""
+
+    device: str
+    name: str
+    status: Status
+    setting: Setting = {}
+    process: int = 0
+    reason: str | None = None
+    data: Data | None = None
+    corrections: list[Correction] = []
+    verdicts: list[Verdict] = []
+    facts: dict[str, FactValue] = {}
+    state_before: DeviceState | None = None
+    state_after: DeviceState | None = None
+
+
+class DeviceFacts(Record):
+    """A device as it was measured: its name here, what it is, and what it could not say."""
+
+    name: str
+    kind: Literal["cpu", "cuda"]
+    model: str | None
+    facts: dict[str, FactValue] = {}

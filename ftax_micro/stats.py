@@ -1,0 +1,207 @@
+"""Statistics of latency samples: free functions on arrays, distribution-free where they can be.
+
+Launch times are right-skewed, bounded below and autocorrelated; means and standard deviations
+mislead, so everything here rests on order statistics and resampling. What is undefined is ``None``.
+Sources: order-statistic interval of a quantile (David and Nagaraja, Order Statistics, 7.1);
+effective sample size of an AR(1) series (Priestley, Spectral Analysis and Time Series, 5.3.2);
+median of log ratios over paired blocks as in nanobench's ``compare`` (martinus/nanobench).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class Estimate(NamedTuple):
+    """A value and its interval, all in the unit of the samples; `low`/`high` None: undefined."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval's width relative to the value; None where undefined."""
+        if self.low is None or self.high is None or self.value == 0:
+            return None
+        return (self.high - self.low) / 2 / abs(self.value)
+
+
+class Line(NamedTuple):
+    """T(n) = intercept + slope · n, and the largest relative residual of the fitted medians."""
+
+    slope: Estimate
+    intercept: Estimate
+    worst_residual: float
+
+
+def _binomial_cdf(n: int, p: float) -> Array:
+    """P(X ≤ k) for k = 0 … n, X ~ Binomial(n, p), 0 < p < 1; stable for n in the tens of thousands."""
+    k = np.arange(n + 1)
+    log_choose = math.lgamma(n + 1) - np.array([math.lgamma(i + 1) + math.lgamma(n - i + 1) for i in k])
+    return np.cumsum(np.exp(log_choose + k * math.log(p) + (n - k) * math.log1p(-p)))
+
+
+def median_ranks(n: int, confidence: float) -> tuple[int, int] | None:
+    """0-based ranks whose order statistics enclose the median with at least `confidence`.
+
+    None where even the extremes do not (n < 6 at 95 %). Symmetric, so the ranks are (k, n−1−k).
+    """
+    tail = (1 - confidence) / 2
+    if n < 1 or 0.5**n > tail:
+        return None
+    if n > 2000:  # the normal approximation with continuity correction is exact to a rank here
+        from statistics import NormalDist
+
+        k = math.floor((n - 1) / 2 - NormalDist().inv_cdf(1 - tail) * math.sqrt(n) / 2)
+        return k, n - 1 - k
+    # The interval [x_(k), x_(n-1-k)] (0-based) misses low with P(X <= k), X ~ Binomial(n, 1/2).
+    k = int(np.searchsorted(_binomial_cdf(n, 0.5), tail, side="right")) - 1
+    return k, n - 1 - k
+
+
+def lag1_autocorrelation(samples: ArrayLike) -> float:
+    """Lag-1 autocorrelation of the ranks, 0 for fewer than 8 samples or constant ones.
+
+    Ranks, because a single scheduler hiccup would otherwise dominate the product moment.
+    """
+    x = np.asarray(samples, dtype=float)
+    if x.size < 8 or np.ptp(x) == 0:
+        return 0.0
+    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    centred = ranks - ranks.mean()
+    return float(np.dot(centred[:-1], centred[1:]) / np.dot(centred, centred))
+
+
+def effective_size(samples: ArrayLike) -> int:
+    """Number of independent samples that carry as much, where autocorrelation is significant.
+
+    n (1 − r) / (1 + r) for a lag-1 autocorrelation r above its 97.5 % bound under independence,
+    else n: negative or insignificant correlation never makes an interval narrower.
+    """
+    n = int(np.size(samples))
+    r = lag1_autocorrelation(samples)
+    if n < 8 or r <= 1.96 / math.sqrt(n):
+        return n
+    return max(1, math.floor(n * (1 - r) / (1 + r)))
+
+
+def median_interval(samples: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """Median with a distribution-free interval on the effective sample size.
+
+    Interval ends are order statistics; with n_eff < n the ranks found for n_eff are taken at the same
+    quantiles of all n samples. Errors: `ValueError` without samples.
+    """
+    x = np.sort(np.asarray(samples, dtype=float))
+    if x.size == 0:
+        raise ValueError("no samples")
+    median = float(np.median(x))
+    size = effective_size(samples)
+    ranks = median_ranks(size, confidence)
+    if ranks is None:
+        return Estimate(median, None, None)
+    low = math.floor(ranks[0] * x.size / size)
+    return Estimate(median, float(x[low]), float(x[x.size - 1 - low]))
+
+
+def noise(samples: ArrayLike) -> float | None:
+    """Relative dispersion: interquartile range over median; None where the median is 0."""
+    low, mid, high = np.percentile(np.asarray(samples, dtype=float), [25, 50, 75])
+    return float((high - low) / mid) if mid else None
+
+
+def percentile(samples: ArrayLike, q: float) -> float | None:
+    """The q-th percentile (0 … 100), None where too few samples lie beyond it to mean anything.
+
+    At least 5 samples must lie in the tail: p5 and p95 need 100 samples, p99 needs 500.
+    """
+    x = np.asarray(samples, dtype=float)
+    tail = min(q, 100 - q) / 100
+    if x.size == 0 or x.size * tail < 5 - 1e-9:
+        return None
+    return float(np.percentile(x, q))
+
+
+def outliers(samples: ArrayLike) -> int:
+    """How many samples lie beyond 3 interquartile ranges of the quartiles: counted, never dropped."""
+    x = np.asarray(samples, dtype=float)
+    low, high = np.percentile(x, [25, 75])
+    reach = 3 * (high - low)
+    return int(np.count_nonzero((x < low - reach) | (x > high + reach)))
+
+
+def fit_line(counts: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
+    """Least-squares slopes and intercepts of `values` (…, levels) over `counts` (levels)."""
+    x = np.asarray(counts, dtype=float)
+    y = np.asarray(values, dtype=float)
+    centred = x - x.mean()
+    slope = (y @ centred) / (centred @ centred)
+    return slope, y.mean(axis=-1) - slope * x.mean()
+
+
+def slope_interval(
+    counts: Sequence[int],
+    levels: Sequence[ArrayLike],
+    confidence: float = 0.95,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Line:
+    """Slope and intercept of the per-level medians, bootstrapped within levels.
+
+    `counts`: operations per burst, `levels`: seconds per burst, one array a level. Each resample draws
+    every level anew; intervals are percentile intervals about the estimate, widened by the square root
+    of n / n_eff where the samples of the levels are autocorrelated. Fewer than 2 samples in a level:
+    intervals None. Errors: `ValueError` for fewer than two distinct counts.
+    """
+    if len(set(counts)) < 2:
+        raise ValueError("a slope needs two distinct counts")
+    data = [np.asarray(level, dtype=float) for level in levels]
+    medians = np.array([np.median(level) for level in data])
+    slopes, intercepts = fit_line(counts, medians)
+    slope, intercept = float(slopes), float(intercepts)
+    fitted = intercept + slope * np.asarray(counts, dtype=float)
+    worst = float(np.max(np.abs(medians - fitted) / np.where(medians == 0, 1.0, np.abs(medians))))
+    if min(level.size for level in data) < 2:
+        return Line(Estimate(slope, None, None), Estimate(intercept, None, None), worst)
+    rng = np.random.default_rng(seed)
+    drawn = np.stack([np.median(rng.choice(x, (resamples, x.size)), axis=1) for x in data], axis=1)
+    b_slopes, b_intercepts = fit_line(counts, drawn)
+    widen = float(np.median([math.sqrt(x.size / effective_size(x)) for x in data]))
+    return Line(
+        _percentile_interval(slope, b_slopes, confidence, widen),
+        _percentile_interval(intercept, b_intercepts, confidence, widen),
+        worst,
+    )
+
+
+def _percentile_interval(value: float, drawn: Array, confidence: float, widen: float) -> Estimate:
+    tail = 100 * (1 - confidence) / 2
+    low, high = np.percentile(drawn, [tail, 100 - tail])
+    return Estimate(value, value - (value - low) * widen, value + (high - value) * widen)
+
+
+def paired_ratio(a: ArrayLike, b: ArrayLike, confidence: float = 0.95, comparisons: int = 1) -> Estimate:
+    """Median ratio a/b over paired blocks (same length), with its sign-test interval.
+
+    Taken on log ratios, so that a/b and b/a agree; `comparisons` widens the interval for a whole table
+    (Šidák). Errors: `ValueError` for unequal lengths, no pairs, or values that are not positive.
+    """
+    x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    if x.shape != y.shape or x.size == 0 or min(x.min(), y.min()) <= 0:
+        raise ValueError("paired blocks need equally many positive values")
+    log = median_interval(np.log(x / y), familywise(confidence, comparisons))
+    return Estimate(*(None if v is None else math.exp(v) for v in log))  # type: ignore[arg-type]
+
+
+def familywise(confidence: float, comparisons: int) -> float:
+    """Confidence of each of `comparisons` intervals so that all hold together with `confidence`."""
+    return float(confidence ** (1 / max(1, comparisons)))
