@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 Setting = dict[str, str | int | float]
-FactValue = str | int | float | bool | None | list[float] | list[int]
+FactValue = str | int | float | bool | None | list[float]
 
 Status = Literal["ok", "skipped", "failed"]
 Estimate = Literal["median", "slope", "intercept"]
@@ -24,7 +24,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Base of all stored records: immutable, and strict about unknown fields when read."""
 
 
-class Plan(Record):
+class Plan(Record, frozen=True, kw_only=True):
     """When sampling starts to count and when it ends (design: minimum first, timeout last).
 
     `half_width` is relative to the median (0.01 = 1 %), `min_time_s` and `timeout_s` bound one
@@ -55,7 +55,7 @@ QUICK_PLAN = Plan(
 )
 
 
-class ClockFacts(Record):
+class ClockFacts(Record, frozen=True, kw_only=True):
     """The measuring clock, measured: smallest step and the cost of one read (seconds)."""
 
     name: str
@@ -63,14 +63,14 @@ class ClockFacts(Record):
     read_cost_s: float
 
 
-class Level(Record):
+class Level(Record, frozen=True, kw_only=True):
     """One rung of a slope: bursts of `count` operations, `samples_s` seconds per whole burst."""
 
     count: int
     samples_s: list[float]
 
 
-class Data(Record):
+class Data(Record, frozen=True, kw_only=True):
     """All values of one probe and why sampling stopped.
 
     `estimate` says what the headline is: the median of `samples` (seconds per operation, or a plain
@@ -90,7 +90,7 @@ class Data(Record):
     elapsed_s: float = 0.0
 
 
-class Correction(Record):
+class Correction(Record, frozen=True, kw_only=True):
     """A known part of every raw value that is not the thing measured.
 
     The headline is the raw estimate less `value_s`; the truth of the correction lies between `low_s`
@@ -104,14 +104,14 @@ class Correction(Record):
     source: str
 
 
-class Verdict(Record):
+class Verdict(Record, frozen=True, kw_only=True):
     """Something a reader of this row has to know, in a code and a sentence."""
 
     code: str
     sentence: str
 
 
-class DeviceState(Record):
+class DeviceState(Record, frozen=True, kw_only=True):
     """The GPU's state at one moment; None where it could not be read."""
 
     sm_clock_hz: float | None = None
@@ -119,7 +119,7 @@ class DeviceState(Record):
     temperature_c: float | None = None
 
 
-class Measurement(Record):
+class Measurement(Record, frozen=True, kw_only=True):
     """One row of the result: a probe at one setting on one device in one process."""
 
     device: str
@@ -136,7 +136,7 @@ class Measurement(Record):
     state_after: DeviceState | None = None
 
 
-class DeviceFacts(Record):
+class DeviceFacts(Record, frozen=True, kw_only=True):
     """A device as it was measured: its name here, what it is, and what it could not say."""
 
     name: str

@@ -42,7 +42,7 @@ class CpuDevice:
             model=_cpu_model(Path("/proc/cpuinfo")) or platform.processor() or None,
             facts={
                 "architecture": platform.machine(),
-                "allowed_cores": list(self.topology.cores),
+                "allowed_cores": ",".join(map(str, self.topology.cores)),
                 "ring_capacity": RING_CAPACITY,
             },
         )

@@ -1,0 +1,1 @@
+"""Pure functions of recorded data: nothing here measures, prints or draws."""

@@ -1,0 +1,158 @@
+"""From raw samples to a row of numbers: the headline, its interval, its spread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ftax_micro import stats
+from ftax_micro.records import Data, Measurement, Plan, Setting, Status, Verdict
+from ftax_micro.stats import Estimate
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One row: all times seconds per operation, None where undefined or not measured.
+
+    `value` is the headline less the corrections; `low`/`high` its statistical interval;
+    `systematic_low`/`systematic_high` where the value could lie for any truth of the corrections.
+    `p5` … `minimum` describe single samples (None for slopes). `count` is the number of samples or
+    bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain counts.
+    """
+
+    device: str
+    name: str
+    setting: Setting
+    status: Status
+    reason: str | None
+    unit: str = "s"
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    systematic_low: float | None = None
+    systematic_high: float | None = None
+    p5: float | None = None
+    p95: float | None = None
+    p99: float | None = None
+    minimum: float | None = None
+    noise: float | None = None
+    outliers: int | None = None
+    count: int = 0
+    censored: int = 0
+    processes: int = 1
+    stop_reason: str | None = None
+    is_slope: bool = False
+    worst_residual: float | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the statistical interval, in the unit of `value`."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def setting_text(self) -> str:
+        """``key=value`` pairs, as shown in tables and used to match rows of different files."""
+        return setting_text(self.setting)
+
+
+def setting_text(setting: Setting) -> str:
+    """A setting as one line of text: ``wait=spin idle_ns=0``."""
+    return " ".join(f"{key}={value}" for key, value in setting.items())
+
+
+def summarise(
+    measurements: Iterable[Measurement], plan: Plan | None = None, *, confidence: float | None = None
+) -> list[Summary]:
+    """One summary per (device, row, setting), in order of first appearance.
+
+    Measurements of several processes are joined: the value is the median over processes, the interval
+    spans the processes' own intervals between order statistics (their envelope below six processes),
+    because differences between processes are not reduced by more samples in one of them.
+    """
+    level = confidence or (plan.confidence if plan else 0.95)
+    groups: dict[tuple[str, str, str], list[Measurement]] = {}
+    for each in measurements:
+        groups.setdefault((each.device, each.name, setting_text(each.setting)), []).append(each)
+    return [_summary(group, level) for group in groups.values()]
+
+
+def estimate_of(data: Data, confidence: float) -> Estimate:
+    """The headline of `data` with its interval, corrections not yet applied."""
+    if data.estimate == "median":
+        return stats.median_interval(data.samples, confidence)
+    counts = [level.count for level in data.levels]
+    line = stats.slope_interval(counts, [level.samples_s for level in data.levels], confidence)
+    return line.slope if data.estimate == "slope" else line.intercept
+
+
+def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
+    first = group[0]
+    measured = [m for m in group if m.status == "ok" and m.data is not None]
+    if len(measured) < len(group):  # one process that failed fails the row: it must not go unseen
+        worst = next(m for m in group if m not in measured)
+        return Summary(
+            first.device, first.name, first.setting, worst.status, worst.reason, processes=len(group)
+        )
+    data = [m.data for m in measured if m.data is not None]
+    joined = _joined([estimate_of(d, confidence) for d in data], confidence)
+    shift = sum(c.value_s for c in first.corrections)
+    value = joined.value - shift
+    spread = _spread([x - shift for d in data for x in d.samples])
+    return Summary(
+        device=first.device,
+        name=first.name,
+        setting=first.setting,
+        status="ok",
+        reason=None,
+        unit=data[0].unit,
+        value=value,
+        low=None if joined.low is None else joined.low - shift,
+        high=None if joined.high is None else joined.high - shift,
+        systematic_low=value + sum(c.value_s - c.high_s for c in first.corrections),
+        systematic_high=value + sum(c.value_s - c.low_s for c in first.corrections),
+        count=sum(len(d.samples) + sum(len(x.samples_s) for x in d.levels) for d in data),
+        censored=sum(d.censored for d in data),
+        processes=len(group),
+        stop_reason=_common([d.stop_reason for d in data]),
+        is_slope=data[0].estimate != "median",
+        worst_residual=_worst_residual(data[0]),
+        verdicts=tuple(v for m in measured for v in m.verdicts),
+        **spread,
+    )
+
+
+def _spread(values: list[float]) -> dict[str, float | None]:
+    if not values:
+        return {}
+    return {
+        "p5": stats.percentile(values, 5),
+        "p95": stats.percentile(values, 95),
+        "p99": stats.percentile(values, 99),
+        "minimum": min(values),
+        "noise": stats.noise(values),
+        "outliers": stats.outliers(values),
+    }
+
+
+def _worst_residual(data: Data) -> float | None:
+    if data.estimate == "median":
+        return None
+    counts = [level.count for level in data.levels]
+    samples = [level.samples_s for level in data.levels]
+    return stats.slope_interval(counts, samples, resamples=1).worst_residual
+
+
+def _joined(estimates: Sequence[Estimate], confidence: float) -> Estimate:
+    if len(estimates) == 1:
+        return estimates[0]
+    values = sorted(e.value for e in estimates)
+    lows = sorted(e.value if e.low is None else e.low for e in estimates)
+    highs = sorted(e.value if e.high is None else e.high for e in estimates)
+    ranks = stats.median_ranks(len(values), confidence) or (0, len(values) - 1)
+    middle = (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2
+    return Estimate(middle, lows[ranks[0]], highs[ranks[1]])
+
+
+def _common(reasons: Sequence[str]) -> str:
+    return " ".join(sorted(set(reasons)))

@@ -1,0 +1,230 @@
+"""``python -m ftax_micro.launch_floor``: how cheap can one launch be on this machine?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftax_micro import cli
+
+if TYPE_CHECKING:
+    from ftax_micro.orchestration.floor import FloorRun, Selection
+    from ftax_micro.orchestration.interrupts import Interrupts
+    from ftax_micro.records import Plan
+    from ftax_micro.results import Result
+
+_EPILOG = """\
+examples:
+  python -m ftax_micro.launch_floor                       the best device here, a minute or so
+  python -m ftax_micro.launch_floor --device cpu --quick  the host alone, in seconds
+  python -m ftax_micro.launch_floor -o floor.json         and keep every raw sample
+  python -m ftax_micro.launch_floor --show floor.json     look at a saved run again
+  python -m ftax_micro.launch_floor --axis idle           how idling before a launch changes it
+
+exit codes: 0 done; 1 a row failed; 2 wrong usage or unreadable input; 3 the device is not available;
+4 the result could not be written; 130 / 143 interrupted or terminated, what was measured is saved
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command's arguments."""
+    parser = argparse.ArgumentParser(
+        prog="python -m ftax_micro.launch_floor",
+        description="Measure the launch anatomy of this machine: what one kernel launch, or one "
+        "hand-off between two cores, costs part by part, each with an interval.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("what to measure")
+    what.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N or all (default: auto)")
+    what.add_argument("--probe", type=cli.names, metavar="NAME[,NAME]", help="only these rows")
+    what.add_argument("--axis", type=cli.names, default=[], metavar="NAME", help="vary this axis alone")
+    what.add_argument("--list", action="store_true", help="list rows, settings and axes, and stop")
+    what.add_argument("--show", type=Path, metavar="FILE", help="render a saved result instead")
+    how = parser.add_argument_group("how long (times as 0.5, 200ms, 1s)")
+    how.add_argument("--quick", action="store_true", help="wider intervals (3 %%), seconds in all")
+    how.add_argument("--processes", type=cli.positive_int, default=1, help="repeat in N fresh processes")
+    how.add_argument("--min-samples", type=cli.positive_int, help="at least so many samples a row")
+    how.add_argument("--min-time", type=cli.duration, help="at least so long a row")
+    how.add_argument("--timeout", type=cli.duration, help="at most so long a row")
+    how.add_argument("--confidence", type=cli.confidence, help="of the intervals (default: 0.95)")
+    out = parser.add_argument_group("output")
+    out.add_argument("-o", "--output", type=Path, metavar="FILE", help="save all raw samples as JSON")
+    out.add_argument("--force", action="store_true", help="replace an existing FILE")
+    out.add_argument("--format", default="table", help="table, csv, json or markdown (default: table)")
+    out.add_argument(
+        "--allow-untrusted",
+        action="store_true",
+        help="measure although something here (a tracer, launch blocking) makes the numbers meaningless",
+    )
+    return parser
+
+
+def command(argv: Sequence[str] | None = None) -> int:
+    """Parse, measure or load, render. Returns the exit code."""
+    args = build_parser().parse_args(argv)
+    from ftax_micro.reporters import FLOOR_REPORTERS
+
+    render = FLOOR_REPORTERS.open(args.format)
+    if args.list:
+        return _list_rows(args.device)
+    from ftax_micro.analysis.floor_view import floor_view
+
+    result, code = (_load(args.show), 0) if args.show else _measure(args)
+    view = floor_view(result)
+    cli.write_output(render(view))
+    for warning in view.warnings:
+        cli.message(f"warning: {warning.sentence}")
+    return code or _verdict(result)
+
+
+def _verdict(result: Result) -> int:
+    failed = sum(m.status == "failed" for m in result.measurements)
+    if failed:
+        cli.message(f"ftax-micro: {failed} of {len(result.measurements)} rows failed")
+    return 1 if failed else 0
+
+
+def _load(path: Path) -> Result:
+    from ftax_micro.results import load_result
+
+    return load_result(path)
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    import msgspec
+
+    from ftax_micro.errors import UsageError
+    from ftax_micro.records import QUICK_PLAN, Plan
+
+    base = QUICK_PLAN if args.quick else Plan()
+    given = {
+        "min_samples": args.min_samples,
+        "min_time_s": args.min_time,
+        "timeout_s": args.timeout,
+        "confidence": args.confidence,
+    }
+    plan = msgspec.structs.replace(base, **{k: v for k, v in given.items() if v is not None})
+    if plan.timeout_s < plan.min_time_s:
+        raise UsageError(f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s)")
+    return msgspec.structs.replace(plan, max_samples=max(plan.max_samples, plan.min_samples))
+
+
+def _measure(args: argparse.Namespace) -> tuple[Result, int]:
+    """The measured result, saved where asked, and 0 or the exit code of an interruption."""
+    from ftax_micro.orchestration.interrupts import catch_signals
+    from ftax_micro.results import check_output, save_result
+
+    plan = _plan(args)
+    if args.output:
+        check_output(args.output, force=args.force)
+    with catch_signals() as interrupts:
+        result = _in_processes(args, interrupts) if args.processes > 1 else _here(args, plan, interrupts)
+        with interrupts.deferred():
+            if args.output:
+                save_result(result, args.output, force=args.force)
+                cli.message(f"saved {args.output}")
+        if interrupts.pending:
+            cli.message(f"ftax-micro: {interrupts.pending}; {len(result.measurements)} rows measured")
+            return result, interrupts.pending.exit_code
+    return result, 0
+
+
+def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Result:
+    from ftax_micro.devices import resolve_devices
+    from ftax_micro.devices._extension import core
+    from ftax_micro.environment import capture_environment
+    from ftax_micro.orchestration.floor import FloorRun, Selection
+    from ftax_micro.orchestration.watchdog import Watchdog
+    from ftax_micro.progress import TerminalProgress
+
+    selection = Selection(resolve_devices(args.device), args.probe, args.axis)
+    environment = capture_environment(command=sys.argv, build_id=core().source_digest)
+    _refuse_untrusted(args, selection, environment)
+    with TerminalProgress() as progress:
+        run = FloorRun(selection, plan, environment, progress=progress, interrupts=interrupts)
+        run.watchdog = Watchdog(lambda what: _leave_hung(run, args, what))
+        return run.run()
+
+
+def _refuse_untrusted(args: argparse.Namespace, selection: Selection, environment: object) -> None:
+    from ftax_micro.errors import UsageError
+    from ftax_micro.facts import Environment
+    from ftax_micro.trust import trust_warnings
+
+    assert isinstance(environment, Environment)
+    refusals = [w.sentence for w in trust_warnings(environment) if w.severity == "refuse"]
+    if refusals and not args.allow_untrusted:
+        raise UsageError(f"{refusals[0]} (--allow-untrusted measures all the same)")
+
+
+def _leave_hung(run: FloorRun, args: argparse.Namespace, what: str) -> None:
+    """Called by the watchdog's thread: save, say so, leave without waiting for the device."""
+    from ftax_micro.errors import FtaxError
+    from ftax_micro.results import save_result
+
+    run.incomplete_reason = f"{what} did not end: the device hangs"
+    cli.message(f"ftax-micro: error: {run.incomplete_reason}; leaving without waiting for it")
+    if args.output:
+        try:
+            save_result(run.result(), args.output, force=args.force)
+            cli.message(f"saved {args.output}")
+        except FtaxError as error:
+            cli.message(f"ftax-micro: error: {error}")
+            os._exit(error.exit_code)
+    os._exit(1)
+
+
+def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
+    from ftax_micro.devices import resolve_devices
+    from ftax_micro.orchestration.processes import run_in_processes
+    from ftax_micro.progress import TerminalProgress
+
+    resolve_devices(args.device)  # a device that is not there is one error, not N
+    arguments = ["--device", args.device, "--format", "csv"]
+    arguments += ["--quick"] if args.quick else []
+    arguments += ["--allow-untrusted"] if args.allow_untrusted else []
+    options = {
+        "--probe": ",".join(args.probe) if args.probe else None,
+        "--axis": ",".join(args.axis) or None,
+        "--min-samples": args.min_samples,
+        "--min-time": args.min_time,
+        "--timeout": args.timeout,
+        "--confidence": args.confidence,
+    }
+    for name, value in options.items():
+        arguments += [name, str(value)] if value is not None else []
+    with TerminalProgress() as progress:
+        return run_in_processes(arguments, args.processes, interrupts, progress.process_begins)
+
+
+def _list_rows(request: str) -> int:
+    from ftax_micro.analysis.summary import setting_text
+    from ftax_micro.devices import open_device, resolve_devices
+
+    for name in resolve_devices(request):
+        device = open_device(name)
+        try:
+            for row in device.rows():
+                cli.write_output(f"{name} {row.name}: {row.summary}")
+                points = [text for text in map(setting_text, row.settings) if text]
+                if points:
+                    cli.write_output(f"    settings: {' | '.join(points)}")
+                for axis, settings in row.axes.items():
+                    cli.write_output(f"    --axis {axis}: {' | '.join(map(setting_text, settings))}")
+        finally:
+            device.close()
+    return 0
+
+
+def main() -> int:
+    """Console entry."""
+    return cli.run(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

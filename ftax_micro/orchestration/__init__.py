@@ -1,0 +1,1 @@
+"""Running measurements: which rows, in which process, and what happens when one goes wrong."""

@@ -1,0 +1,53 @@
+"""Progress on a terminal: one line that says what is being measured and how far along the run is."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+
+from ftax_micro.records import Measurement, Setting
+
+
+class TerminalProgress:
+    """A live line on stderr, and nothing at all where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=Console(file=sys.stderr),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+            # Redrawing is work on a core that is being measured: twice a second is enough to see life.
+            refresh_per_second=2,
+        )
+        self._task = self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> TerminalProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:
+        """Shows what is measured now."""
+        text = " ".join([device, name, *(f"{k}={v}" for k, v in setting.items())])
+        self._progress.update(self._task, completed=index, total=total, description=text)
+
+    def row_ends(self, measurement: Measurement) -> None:
+        """Moves the bar."""
+        self._progress.advance(self._task)
+
+    def process_begins(self, index: int, total: int) -> None:
+        """Shows which of the fresh processes runs now."""
+        self._progress.update(
+            self._task, completed=index, total=total, description=f"process {index + 1} of {total}"
+        )

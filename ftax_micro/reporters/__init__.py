@@ -1,0 +1,15 @@
+"""Output formats, one file each, opened by name: a function from a view to text."""
+
+from __future__ import annotations
+
+from ftax_micro.registry import Registry
+
+FLOOR_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.table:render_floor",
+        "csv": "ftax_micro.reporters.csv:render_floor",
+        "json": "ftax_micro.reporters.json:render_floor",
+        "markdown": "ftax_micro.reporters.markdown:render_floor",
+    },
+)
