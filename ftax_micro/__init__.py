@@ -13,18 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-_LAZY = {
-    "measure_launch_floor": "ftax_micro.orchestration.floor",
-    "load_result": "ftax_micro.results",
-    "save_result": "ftax_micro.results",
-    "compare_results": "ftax_micro.analysis.comparison",
-    "summarise": "ftax_micro.analysis.summary",
-    "closure_check": "ftax_micro.analysis.closure",
-    "FtaxError": "ftax_micro.errors",
-}
-
-__all__ = ["__version__", *_LAZY]  # noqa: PLE0604
-
 if TYPE_CHECKING:
     from ftax_micro.analysis.closure import closure_check
     from ftax_micro.analysis.comparison import compare_results
@@ -32,6 +20,27 @@ if TYPE_CHECKING:
     from ftax_micro.errors import FtaxError
     from ftax_micro.orchestration.floor import measure_launch_floor
     from ftax_micro.results import load_result, save_result
+
+__all__ = [
+    "FtaxError",
+    "__version__",
+    "closure_check",
+    "compare_results",
+    "load_result",
+    "measure_launch_floor",
+    "save_result",
+    "summarise",
+]
+
+_LAZY = {
+    "FtaxError": "ftax_micro.errors",
+    "closure_check": "ftax_micro.analysis.closure",
+    "compare_results": "ftax_micro.analysis.comparison",
+    "load_result": "ftax_micro.results",
+    "measure_launch_floor": "ftax_micro.orchestration.floor",
+    "save_result": "ftax_micro.results",
+    "summarise": "ftax_micro.analysis.summary",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -49,7 +58,7 @@ def __dir__() -> list[str]:
 
 
 def _find_extension() -> None:
-    """In a checkout without a built extension beside it, look for the installed one (see _checkout)."""
+    """In a checkout without a built extension, look for the installed one (see _checkout)."""
     from pathlib import Path
 
     here = Path(__file__).parent

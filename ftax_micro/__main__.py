@@ -33,7 +33,9 @@ commands:
 
 def usage() -> str:
     """The help text."""
-    return _USAGE.format(commands="\n".join(f"  {name:<14}{text}" for name, text in COMMANDS.items()))
+    return _USAGE.format(
+        commands="\n".join(f"  {name:<14}{text}" for name, text in COMMANDS.items())
+    )
 
 
 def command(argv: Sequence[str] | None = None) -> int:

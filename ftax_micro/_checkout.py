@@ -1,8 +1,9 @@
 """Running from a source checkout: find the installed extension, and notice when it is stale.
 
 After ``pip install .`` a Python started in the checkout imports the source folder, which has no
-extension beside it. Extending the package's ``__path__`` by the installed package lets the source find
-the installed ``_core``; a digest over ``csrc`` compiled into it tells whether the two belong together.
+extension beside it. Extending the package's ``__path__`` by the installed package lets the source
+find the installed ``_core``; a digest over ``csrc`` compiled into it tells whether the two belong
+together.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _SUFFIXES = {".cpp", ".hpp", ".ptx"}
 
 
 def installed_package(here: Path) -> Path | None:
-    """The folder on ``sys.path`` that holds this package's compiled extension, other than `here`."""
+    """The folder on ``sys.path`` with this package's compiled extension, other than `here`."""
     for entry in sys.path:
         folder = Path(entry or ".") / here.name
         if folder.resolve() != here.resolve() and any(folder.glob("_core.*")):
@@ -35,7 +36,9 @@ def stale_reason(here: Path, version: str, built_version: str, built_digest: str
     """Why the extension does not belong to the Python sources at `here`; None where it does."""
     cure = "run `pip install .` again"
     if built_version != version:
-        return f"the compiled extension is version {built_version}, the Python code {version}; {cure}"
+        return (
+            f"the compiled extension is version {built_version}, the Python code {version}; {cure}"
+        )
     csrc = here.parent / "csrc"
     if (here.parent / "CMakeLists.txt").exists() and source_digest(csrc) != built_digest:
         return f"the compiled extension was built from other sources than {csrc}; {cure}"

@@ -1,8 +1,8 @@
 """Every error a user can meet, with the exit code a command ends with.
 
-Exit codes: 0 done, 1 a row failed or a threshold fired, 2 wrong usage or unreadable input, 3 a device
-asked for by name is not available, 4 the result could not be written, 130 / 143 interrupted or
-terminated with what was measured saved.
+Exit codes: 0 done, 1 a row failed or a threshold fired, 2 wrong usage or unreadable input, 3 a
+device asked for by name is not available, 4 the result could not be written, 130 / 143 interrupted
+or terminated with what was measured saved.
 """
 
 from __future__ import annotations

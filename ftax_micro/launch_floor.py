@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from ftax_micro import cli
 
 if TYPE_CHECKING:
-    from ftax_micro.orchestration.floor import FloorRun, Selection
+    from ftax_micro.facts import Environment
+    from ftax_micro.orchestration.floor import FloorRun
     from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
@@ -25,8 +26,9 @@ examples:
   python -m ftax_micro.launch_floor --show floor.json     look at a saved run again
   python -m ftax_micro.launch_floor --axis idle           how idling before a launch changes it
 
-exit codes: 0 done; 1 a row failed; 2 wrong usage or unreadable input; 3 the device is not available;
-4 the result could not be written; 130 / 143 interrupted or terminated, what was measured is saved
+exit codes: 0 done; 1 a row failed; 2 wrong usage or unreadable input; 3 the device is not
+available; 4 the result could not be written; 130 / 143 interrupted or terminated, what was measured
+is saved
 """
 
 
@@ -40,26 +42,36 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     what = parser.add_argument_group("what to measure")
-    what.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:N or all (default: auto)")
+    what.add_argument(
+        "--device", default="auto", help="auto, cpu, cuda, cuda:N or all (default: auto)"
+    )
     what.add_argument("--probe", type=cli.names, metavar="NAME[,NAME]", help="only these rows")
-    what.add_argument("--axis", type=cli.names, default=[], metavar="NAME", help="vary this axis alone")
+    what.add_argument(
+        "--axis", type=cli.names, default=[], metavar="NAME", help="vary this axis alone"
+    )
     what.add_argument("--list", action="store_true", help="list rows, settings and axes, and stop")
     what.add_argument("--show", type=Path, metavar="FILE", help="render a saved result instead")
     how = parser.add_argument_group("how long (times as 0.5, 200ms, 1s)")
     how.add_argument("--quick", action="store_true", help="wider intervals (3 %%), seconds in all")
-    how.add_argument("--processes", type=cli.positive_int, default=1, help="repeat in N fresh processes")
+    how.add_argument(
+        "--processes", type=cli.positive_int, default=1, help="repeat in N fresh processes"
+    )
     how.add_argument("--min-samples", type=cli.positive_int, help="at least so many samples a row")
     how.add_argument("--min-time", type=cli.duration, help="at least so long a row")
     how.add_argument("--timeout", type=cli.duration, help="at most so long a row")
     how.add_argument("--confidence", type=cli.confidence, help="of the intervals (default: 0.95)")
     out = parser.add_argument_group("output")
-    out.add_argument("-o", "--output", type=Path, metavar="FILE", help="save all raw samples as JSON")
+    out.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="save all raw samples as JSON"
+    )
     out.add_argument("--force", action="store_true", help="replace an existing FILE")
-    out.add_argument("--format", default="table", help="table, csv, json or markdown (default: table)")
+    out.add_argument(
+        "--format", default="table", help="table, csv, json or markdown (default: table)"
+    )
     out.add_argument(
         "--allow-untrusted",
         action="store_true",
-        help="measure although something here (a tracer, launch blocking) makes the numbers meaningless",
+        help="measure although something (a tracer, launch blocking) makes the numbers meaningless",
     )
     return parser
 
@@ -110,7 +122,9 @@ def _plan(args: argparse.Namespace) -> Plan:
     }
     plan = msgspec.structs.replace(base, **{k: v for k, v in given.items() if v is not None})
     if plan.timeout_s < plan.min_time_s:
-        raise UsageError(f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s)")
+        raise UsageError(
+            f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s)"
+        )
     return msgspec.structs.replace(plan, max_samples=max(plan.max_samples, plan.min_samples))
 
 
@@ -123,13 +137,17 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
     if args.output:
         check_output(args.output, force=args.force)
     with catch_signals() as interrupts:
-        result = _in_processes(args, interrupts) if args.processes > 1 else _here(args, plan, interrupts)
+        result = (
+            _in_processes(args, interrupts) if args.processes > 1 else _here(args, plan, interrupts)
+        )
         with interrupts.deferred():
             if args.output:
                 save_result(result, args.output, force=args.force)
                 cli.message(f"saved {args.output}")
         if interrupts.pending:
-            cli.message(f"ftax-micro: {interrupts.pending}; {len(result.measurements)} rows measured")
+            cli.message(
+                f"ftax-micro: {interrupts.pending}; {len(result.measurements)} rows measured"
+            )
             return result, interrupts.pending.exit_code
     return result, 0
 
@@ -144,19 +162,17 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
 
     selection = Selection(resolve_devices(args.device), args.probe, args.axis)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
-    _refuse_untrusted(args, selection, environment)
+    _refuse_untrusted(args, environment)
     with TerminalProgress() as progress:
         run = FloorRun(selection, plan, environment, progress=progress, interrupts=interrupts)
         run.watchdog = Watchdog(lambda what: _leave_hung(run, args, what))
         return run.run()
 
 
-def _refuse_untrusted(args: argparse.Namespace, selection: Selection, environment: object) -> None:
+def _refuse_untrusted(args: argparse.Namespace, environment: Environment) -> None:
     from ftax_micro.errors import UsageError
-    from ftax_micro.facts import Environment
     from ftax_micro.trust import trust_warnings
 
-    assert isinstance(environment, Environment)
     refusals = [w.sentence for w in trust_warnings(environment) if w.severity == "refuse"]
     if refusals and not args.allow_untrusted:
         raise UsageError(f"{refusals[0]} (--allow-untrusted measures all the same)")
@@ -215,7 +231,9 @@ def _list_rows(request: str) -> int:
                 if points:
                     cli.write_output(f"    settings: {' | '.join(points)}")
                 for axis, settings in row.axes.items():
-                    cli.write_output(f"    --axis {axis}: {' | '.join(map(setting_text, settings))}")
+                    cli.write_output(
+                        f"    --axis {axis}: {' | '.join(map(setting_text, settings))}"
+                    )
         finally:
             device.close()
     return 0

@@ -1,4 +1,4 @@
-"""Progress on a terminal: one line that says what is being measured and how far along the run is."""
+"""Progress on a terminal: one line that says what is measured and how far the run is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ class TerminalProgress:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+        )
 
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -23,7 +29,8 @@ class TerminalProgress:
             console=Console(file=sys.stderr),
             transient=True,
             disable=not sys.stderr.isatty(),
-            # Redrawing is work on a core that is being measured: twice a second is enough to see life.
+            # Redrawing is work on a core that is being measured: twice a second is enough to see
+            # life.
             refresh_per_second=2,
         )
         self._task = self._progress.add_task("starting", total=None)
@@ -33,7 +40,10 @@ class TerminalProgress:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._progress.stop()
 
@@ -42,7 +52,7 @@ class TerminalProgress:
         text = " ".join([device, name, *(f"{k}={v}" for k, v in setting.items())])
         self._progress.update(self._task, completed=index, total=total, description=text)
 
-    def row_ends(self, measurement: Measurement) -> None:
+    def row_ends(self, _: Measurement) -> None:
         """Moves the bar."""
         self._progress.advance(self._task)
 

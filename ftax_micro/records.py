@@ -21,15 +21,19 @@ StopReason = Literal[
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Base of all stored records: immutable, and strict about unknown fields when read."""
+    """Base of all stored records: immutable, and strict about unknown fields when read.
+
+    `frozen` and `kw_only` are repeated in every record: `kw_only` is not inherited, and type checkers
+    want to see both.
+    """
 
 
 class Plan(Record, frozen=True, kw_only=True):
     """When sampling starts to count and when it ends (design: minimum first, timeout last).
 
     `half_width` is relative to the median (0.01 = 1 %), `min_time_s` and `timeout_s` bound one
-    measurement's wall time, `patience_s` is how long a measurement whose noise no longer changes may
-    go on in the hope of reaching `half_width`.
+    measurement's wall time, `patience_s` is how long a measurement whose noise no longer changes
+    may go on in the hope of reaching `half_width`.
     """
 
     min_samples: int = 100
@@ -74,9 +78,9 @@ class Data(Record, frozen=True, kw_only=True):
     """All values of one probe and why sampling stopped.
 
     `estimate` says what the headline is: the median of `samples` (seconds per operation, or a plain
-    count where `unit` is ``"count"``), or the slope or intercept of `levels` (seconds per operation,
-    seconds). `warmup` holds the values taken first and kept apart. `loops` is the number of
-    operations inside one sample. `censored` counts shots whose value could not be observed.
+    count where `unit` is ``"count"``), or the slope or intercept of `levels` (seconds per
+    operation, seconds). `warmup` holds the values taken first and kept apart. `loops` is the number
+    of operations inside one sample. `censored` counts shots whose value could not be observed.
     """
 
     estimate: Estimate
@@ -93,8 +97,8 @@ class Data(Record, frozen=True, kw_only=True):
 class Correction(Record, frozen=True, kw_only=True):
     """A known part of every raw value that is not the thing measured.
 
-    The headline is the raw estimate less `value_s`; the truth of the correction lies between `low_s`
-    and `high_s`, a systematic uncertainty that no number of samples reduces.
+    The headline is the raw estimate less `value_s`; the truth of the correction lies between
+    `low_s` and `high_s`, a systematic uncertainty that no number of samples reduces.
     """
 
     name: str

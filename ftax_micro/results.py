@@ -26,8 +26,8 @@ _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 class Result(Record, frozen=True, kw_only=True):
     """Everything one run measured, and what is needed to judge it.
 
-    `complete` is False where the run was stopped early; `incomplete_reason` then says why. `plan` holds
-    the sampling settings, `processes` how many fresh processes repeated them.
+    `complete` is False where the run was stopped early; `incomplete_reason` then says why. `plan`
+    holds the sampling settings, `processes` how many fresh processes repeated them.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -54,8 +54,8 @@ def encode_result(result: Result) -> bytes:
 def decode_result(data: bytes, source: str = "result") -> Result:
     """The result in `data`, upgraded to today's schema.
 
-    Errors: `UnreadableResultError` naming `source` and the field, for what is not JSON, truncated, of a
-    newer schema, of wrong types, with unknown or missing fields.
+    Errors: `UnreadableResultError` naming `source` and the field, for what is not JSON, truncated,
+    of a newer schema, of wrong types, with unknown or missing fields.
     """
     try:
         raw = msgspec.json.decode(data)
@@ -101,8 +101,8 @@ def load_result(path: str | os.PathLike[str]) -> Result:
 def check_output(path: Path, *, force: bool) -> None:
     """Make sure, before anything is measured, that `path` can be written at the end.
 
-    Errors: `UsageError` for an existing file without `force` or a folder; `OutputError` for a missing
-    or read-only folder.
+    Errors: `UsageError` for an existing file without `force` or a folder; `OutputError` for a
+    missing or read-only folder.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file")
@@ -121,8 +121,8 @@ def check_output(path: Path, *, force: bool) -> None:
 def save_result(result: Result, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write `result` to `path` in one step: a reader sees the old file or the whole new one.
 
-    Errors: `UsageError` where `path` exists and `force` is not given; `OutputError` where it cannot be
-    written (the folder, a full disk); then no partial file is left.
+    Errors: `UsageError` where `path` exists and `force` is not given; `OutputError` where it cannot
+    be written (the folder, a full disk); then no partial file is left.
     """
     target = Path(path)
     data = encode_result(result)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 
 _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+# In the order they are tried: "s" ends all of them.
+_SUFFIXES = (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
 
 
 def scale_of(value_s: float) -> tuple[float, str]:
@@ -28,13 +30,18 @@ def decimals_for(spread: float) -> int:
 
 
 def format_seconds(value_s: float | None, spread_s: float | None = None) -> str:
-    """`value_s` with its unit, rounded where `spread_s` (a half-width, seconds) begins."""
+    """`value_s` with its unit, rounded where `spread_s` (a half-width, seconds) begins.
+
+    Without a spread three significant digits are shown, and all of those before the point.
+    """
     if value_s is None:
         return "–"
     factor, symbol = scale_of(value_s)
+    value = value_s / factor
     if spread_s is None:
-        return f"{value_s / factor:.3g} {symbol}"
-    return f"{value_s / factor:.{decimals_for(spread_s / factor)}f} {symbol}"
+        text = f"{value:.3g}"
+        return f"{text if 'e' not in text else format(value, '.0f')} {symbol}"
+    return f"{value:.{decimals_for(spread_s / factor)}f} {symbol}"
 
 
 def format_interval(low_s: float | None, high_s: float | None) -> str:
@@ -51,11 +58,17 @@ def parse_seconds(text: str) -> float:
 
     Errors: `ValueError` for anything else, negative or not finite.
     """
-    cleaned = text.strip().replace("µs", "us")
-    for suffix, factor in (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)):
-        if cleaned.endswith(suffix):
-            value = float(cleaned[: len(cleaned) - len(suffix)] if suffix else cleaned) * factor
-            if not math.isfinite(value) or value < 0:
-                raise ValueError(f"{text!r} is not a time")
-            return value
-    raise ValueError(f"{text!r} is not a time")  # pragma: no cover - "" matches everything
+    # Both signs for micro, µ and the Greek μ, are typed.
+    number = text.strip().replace("\N{MICRO SIGN}", "u").replace("\N{GREEK SMALL LETTER MU}", "u")
+    factor = 1.0
+    for suffix, unit_s in _SUFFIXES:
+        if number.endswith(suffix):
+            number, factor = number.removesuffix(suffix), unit_s
+            break
+    try:
+        value_s = float(number) * factor
+    except ValueError:
+        value_s = math.nan
+    if not math.isfinite(value_s) or value_s < 0:
+        raise ValueError(f"{text!r} is not a time: a number, then s, ms, us or ns")
+    return value_s

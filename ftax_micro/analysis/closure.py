@@ -1,8 +1,8 @@
 """Do the parts of a launch add up to the whole? (closure check, design §3)
 
-``launch_sync`` is set against max(`submit` + `stream_sync_idle`, `to_start` + body + `sync`), where the
-null kernel's own body lies between 0 and `spacing`. A residual beyond its uncertainty means that a part
-is wrong, or that something happens in a launch which no row measures.
+``launch_sync`` is set against max(`submit` + `stream_sync_idle`, `to_start` + body + `sync`), where
+the null kernel's own body lies between 0 and `spacing`. A residual beyond its uncertainty means
+that a part is wrong, or that something happens in a launch which no row measures.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Closure:
 
 
 def closure_check(summaries: Iterable[Summary]) -> list[Closure]:
-    """A check for every `launch_sync` point whose parts were measured with the same way of waiting."""
+    """A check for every `launch_sync` whose parts were measured with the same wait."""
     rows = [row for row in summaries if row.status == "ok" and row.value is not None]
     checks = []
     for whole in rows:
@@ -50,11 +50,15 @@ def closure_check(summaries: Iterable[Summary]) -> list[Closure]:
 
 
 def _comparable(row: Summary, whole: Summary) -> bool:
-    """Measured with the same way of waiting (where it has one) and otherwise at the default point."""
+    """Measured with the same wait (where it has one), otherwise at the default point."""
     wait = row.setting.get("wait")
     others = {k: v for k, v in row.setting.items() if k not in {"wait", "idle_ns"}}
     wanted = {k: v for k, v in whole.setting.items() if k not in {"wait", "idle_ns"}}
-    return wait in {None, whole.setting.get("wait")} and others == wanted and not row.setting.get("idle_ns")
+    return (
+        wait in {None, whole.setting.get("wait")}
+        and others == wanted
+        and not row.setting.get("idle_ns")
+    )
 
 
 def _check(whole: Summary, parts: Sequence[Summary]) -> Closure | None:
@@ -86,10 +90,10 @@ def _find(rows: Sequence[Summary], name: str) -> Summary | None:
 
 
 def _low(row: Summary) -> float:
-    assert row.value is not None and row.systematic_low is not None
+    assert row.systematic_low is not None  # every measured row has one
     return row.systematic_low - (row.half_width or 0.0)
 
 
 def _high(row: Summary) -> float:
-    assert row.value is not None and row.systematic_high is not None
+    assert row.systematic_high is not None  # every measured row has one
     return row.systematic_high + (row.half_width or 0.0)

@@ -62,13 +62,17 @@ def setting_text(setting: Setting) -> str:
 
 
 def summarise(
-    measurements: Iterable[Measurement], plan: Plan | None = None, *, confidence: float | None = None
+    measurements: Iterable[Measurement],
+    plan: Plan | None = None,
+    *,
+    confidence: float | None = None,
 ) -> list[Summary]:
     """One summary per (device, row, setting), in order of first appearance.
 
-    Measurements of several processes are joined: the value is the median over processes, the interval
-    spans the processes' own intervals between order statistics (their envelope below six processes),
-    because differences between processes are not reduced by more samples in one of them.
+    Measurements of several processes are joined: the value is the median over processes, the
+    interval spans the processes' own intervals between order statistics (their envelope below six
+    processes), because differences between processes are not reduced by more samples in one of
+    them.
     """
     level = confidence or (plan.confidence if plan else 0.95)
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
@@ -92,13 +96,18 @@ def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
     if len(measured) < len(group):  # one process that failed fails the row: it must not go unseen
         worst = next(m for m in group if m not in measured)
         return Summary(
-            first.device, first.name, first.setting, worst.status, worst.reason, processes=len(group)
+            first.device,
+            first.name,
+            first.setting,
+            worst.status,
+            worst.reason,
+            processes=len(group),
         )
     data = [m.data for m in measured if m.data is not None]
     joined = _joined([estimate_of(d, confidence) for d in data], confidence)
     shift = sum(c.value_s for c in first.corrections)
     value = joined.value - shift
-    spread = _spread([x - shift for d in data for x in d.samples])
+    values = [x - shift for d in data for x in d.samples]
     return Summary(
         device=first.device,
         name=first.name,
@@ -118,21 +127,13 @@ def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
         is_slope=data[0].estimate != "median",
         worst_residual=_worst_residual(data[0]),
         verdicts=tuple(v for m in measured for v in m.verdicts),
-        **spread,
+        p5=stats.percentile(values, 5),
+        p95=stats.percentile(values, 95),
+        p99=stats.percentile(values, 99),
+        minimum=min(values, default=None),
+        noise=stats.noise(values) if values else None,
+        outliers=stats.outliers(values) if values else None,
     )
-
-
-def _spread(values: list[float]) -> dict[str, float | None]:
-    if not values:
-        return {}
-    return {
-        "p5": stats.percentile(values, 5),
-        "p95": stats.percentile(values, 95),
-        "p99": stats.percentile(values, 99),
-        "minimum": min(values),
-        "noise": stats.noise(values),
-        "outliers": stats.outliers(values),
-    }
 
 
 def _worst_residual(data: Data) -> float | None:

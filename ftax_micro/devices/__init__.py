@@ -20,9 +20,9 @@ def cuda_unavailable_reason() -> str | None:
 def resolve_devices(request: str) -> list[str]:
     """Device names that `request` stands for, in the order they are measured.
 
-    ``auto``: the first CUDA device, or else the cpu; ``all``: the cpu and every CUDA device; ``cuda``:
-    ``cuda:0``. Errors: `UnknownNameError`; `DeviceUnavailableError` for a CUDA device asked for by name
-    where there is none or not so many.
+    ``auto``: the first CUDA device, or else the cpu; ``all``: the cpu and every CUDA device;
+    ``cuda``: ``cuda:0``. Errors: `UnknownNameError`; `DeviceUnavailableError` for a CUDA device
+    asked for by name where there is none or not so many.
     """
     if request == "cpu":
         return ["cpu"]
@@ -38,7 +38,9 @@ def resolve_devices(request: str) -> list[str]:
     name = "cuda:0" if request == "cuda" else request
     known = _cuda_names()
     if name not in known:
-        raise DeviceUnavailableError(f"{name} is not available: this machine has {', '.join(known)}")
+        raise DeviceUnavailableError(
+            f"{name} is not available: this machine has {', '.join(known)}"
+        )
     return [name]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import ftax_micro
 from ftax_micro._checkout import stale_reason
@@ -12,7 +12,7 @@ from ftax_micro.errors import ExtensionError
 
 
 @functools.cache
-def core() -> ModuleType:
+def core() -> Any:
     """``ftax_micro._core``, checked to belong to this Python code.
 
     Errors: `ExtensionError` saying what to do where it is missing, broken or from another version.

@@ -1,7 +1,7 @@
 """What a device offers the rest: facts about itself and a list of floor rows.
 
-A row is data plus one function, so that `--list`, `--probe` and `--axis` need no device knowledge and a
-new row is one function and one line.
+A row is data plus one function, so that `--list`, `--probe` and `--axis` need no device knowledge
+and a new row is one function and one line.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Outcome:
 class FloorRow:
     """One row of the launch anatomy (design §3).
 
-    `settings` are its points in a default run, `axes` the further points that ``--axis NAME`` varies
-    one at a time. `measure` raises `errors.Skip` with the reason where the row cannot run here.
+    `settings` are its points in a default run, `axes` the further points that ``--axis NAME``
+    varies one at a time. `measure` raises `errors.Skip` with the reason where the row cannot run
+    here.
     """
 
     name: str

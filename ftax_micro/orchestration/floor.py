@@ -52,7 +52,7 @@ class Progress(Protocol):
     def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:
         """Row `index` (from 0) of `total` starts."""
 
-    def row_ends(self, measurement: Measurement) -> None:
+    def row_ends(self, measurement: Measurement, /) -> None:
         """A row is done, skipped or failed."""
 
 
@@ -69,8 +69,8 @@ class Selection:
 class FloorRun:
     """One run in progress; `result()` is what is known so far, at any time.
 
-    `interrupts` and `watchdog` are given by commands; a library call has neither, so KeyboardInterrupt
-    means what it always means.
+    `interrupts` and `watchdog` are given by commands; a library call has neither, so
+    KeyboardInterrupt means what it always means.
     """
 
     selection: Selection
@@ -87,8 +87,9 @@ class FloorRun:
     def run(self) -> Result:
         """Measure everything selected.
 
-        Errors: `DeviceUnavailableError`, `UnknownNameError` before anything is measured; `BusyError`
-        where another thread measures. An interruption ends the run early; the result says so.
+        Errors: `DeviceUnavailableError`, `UnknownNameError` before anything is measured;
+        `BusyError` where another thread measures. An interruption ends the run early; the result
+        says so.
         """
         with _exclusive(), contextlib.ExitStack() as stack:
             try:
@@ -183,12 +184,12 @@ def measure_launch_floor(
 ) -> Result:
     """Measure the launch anatomy of `device` (``auto``, ``cpu``, ``cuda:0``, ``all``; design §3).
 
-    `probes` are row names (default: all), `axes` the axes to vary one at a time, `plan` the sampling
-    settings (default: the full ones, or with `quick` the short ones). All times in the result are
-    seconds per operation; `summarise` turns them into medians with intervals.
+    `probes` are row names (default: all), `axes` the axes to vary one at a time, `plan` the
+    sampling settings (default: the full ones, or with `quick` the short ones). All times in the
+    result are seconds per operation; `summarise` turns them into medians with intervals.
 
-    Errors: `DeviceUnavailableError`, `UnknownNameError`, `ExtensionError`; `BusyError` where another
-    thread is measuring. A row that cannot run or fails is in the result with its reason.
+    Errors: `DeviceUnavailableError`, `UnknownNameError`, `ExtensionError`; `BusyError` where
+    another thread is measuring. A row that cannot run or fails is in the result with its reason.
     """
     selection = Selection(resolve_devices(device), probes, axes)
     environment = capture_environment(command=list(sys.argv), build_id=core().source_digest)
@@ -196,7 +197,9 @@ def measure_launch_floor(
     return FloorRun(selection, chosen, environment, progress=progress).run()
 
 
-def select_points(rows: Sequence[FloorRow], selection: Selection) -> Iterator[tuple[FloorRow, Setting]]:
+def select_points(
+    rows: Sequence[FloorRow], selection: Selection
+) -> Iterator[tuple[FloorRow, Setting]]:
     """The rows and settings a selection means: default points, or all points of the chosen axes."""
     for row in rows:
         if selection.probes is not None and row.name not in selection.probes:
@@ -235,7 +238,9 @@ def _opened(name: str) -> Iterator[Device]:
 @contextlib.contextmanager
 def _exclusive() -> Iterator[None]:
     if not _MEASURING.acquire(blocking=False):
-        raise BusyError("another thread of this process is measuring; two at once would time each other")
+        raise BusyError(
+            "another thread of this process is measuring; two at once would time each other"
+        )
     try:
         yield
     finally:

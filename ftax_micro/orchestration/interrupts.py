@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM: stop measuring, keep what was measured.
 
-The first signal raises `Interrupted` in the main thread, wherever it is between two samples. While a
-result is being written, and after the first one, signals only count; the third leaves at once, for the
-user who means it.
+The first signal raises `Interrupted` in the main thread, wherever it is between two samples. While
+a result is being written, and after the first one, signals only count; the third leaves at once,
+for the user who means it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _IMPATIENT = 3
 
 
 class Interrupts:
-    """Whether the user asked to stop. `pending` is the error to end with, None while nobody asked."""
+    """Whether the user asked to stop: `pending` is the error to end with, None before that."""
 
     def __init__(self) -> None:
         self.pending: Interrupted | None = None

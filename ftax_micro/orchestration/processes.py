@@ -1,4 +1,4 @@
-"""Repeating a run in fresh processes, because one process hides layout and placement (design §9)."""
+"""Repeating a run in fresh processes: one process hides layout and placement (design §9)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ def run_in_processes(
     interrupts: Interrupts | None = None,
     on_process: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """The results of `processes` runs of ``launch_floor`` with `arguments`, one after the other, joined.
+    """The results of `processes` runs of ``launch_floor`` with `arguments`, one after the other,
+    joined.
 
-    `on_process(index, total)` is called before each. Errors: `ChildError` where the first child leaves
-    no result; a later one that does ends the series and marks the result incomplete.
+    `on_process(index, total)` is called before each. Errors: `ChildError` where the first child
+    leaves no result; a later one that does ends the series and marks the result incomplete.
     """
     joined: Result | None = None
     with tempfile.TemporaryDirectory(prefix="ftax-micro-") as folder:

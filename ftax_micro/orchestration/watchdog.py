@@ -1,8 +1,8 @@
 """A watchdog for devices that never answer.
 
 A kernel that does not end blocks the driver call that waits for it, and no signal gets through. The
-watchdog is a thread of its own (timed loops release the GIL), so it can still save what was measured
-and end the process without waiting for the context.
+watchdog is a thread of its own (timed loops release the GIL), so it can still save what was
+measured and end the process without waiting for the context.
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ def absence(row: Summary) -> str:
 
 
 def notes(view: FloorView) -> list[str]:
-    """What a reader has to know about single rows: systematic uncertainty, verdicts, censored shots."""
+    """What a reader has to know about single rows: systematic uncertainty, verdicts, censored
+    shots.
+    """
     lines = []
     for row in view.rows:
         where = f"{row.name} {row.setting_text}".strip()

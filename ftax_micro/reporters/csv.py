@@ -9,9 +9,28 @@ from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.analysis.summary import Summary
 
 _COLUMNS = (
-    "device,name,setting,median_s,ci_low_s,ci_high_s,p5_s,p95_s,min_s,samples,stop_reason,status,reason,"
-    "systematic_low_s,systematic_high_s,count,noise,outliers,censored,processes,verdicts"
-).split(",")
+    "device",
+    "name",
+    "setting",
+    "median_s",
+    "ci_low_s",
+    "ci_high_s",
+    "p5_s",
+    "p95_s",
+    "min_s",
+    "samples",
+    "stop_reason",
+    "status",
+    "reason",
+    "systematic_low_s",
+    "systematic_high_s",
+    "count",
+    "noise",
+    "outliers",
+    "censored",
+    "processes",
+    "verdicts",
+)
 
 
 def render_floor(view: FloorView) -> str:

@@ -12,7 +12,9 @@ def render_floor(view: FloorView) -> str:
     """One table per device, then lists of what is absent, notes and closure checks."""
     parts = []
     for device in view.result.devices:
-        title = f"**Launch anatomy of {device.name}**" + (f": {device.model}" if device.model else "")
+        title = f"**Launch anatomy of {device.name}**" + (
+            f": {device.model}" if device.model else ""
+        )
         rows = [row_cells(r) for r in view.rows if r.device == device.name and r.status == "ok"]
         parts.append(f"{title}\n\n{markdown_table(headings(view), rows)}")
     lines = [absence(row) for row in view.rows if row.status != "ok"]

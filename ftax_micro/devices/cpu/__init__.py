@@ -1,7 +1,7 @@
 """The cpu device: the host's own launch anatomy, always available (design §3, second half).
 
-A worker thread behind a bounded ring stands for the stream; calls, hand-offs and fork-joins are real
-ones between real cores.
+A worker thread behind a bounded ring stands for the stream; calls, hand-offs and fork-joins are
+real ones between real cores.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def call_rows(clock: ClockFacts) -> list[FloorRow]:
 
 
 def unrolled_probe(function: Callable[[], object]) -> BurstProbe:
-    """A burst probe that calls `function` as many times as asked, without a loop around the calls."""
+    """A burst probe that calls `function` as often as asked, without a loop around the calls."""
     compiled: dict[int, Callable[[Callable[[], object], Callable[[], int]], int]] = {}
 
     def probe(count: int) -> float:
@@ -56,7 +56,12 @@ def unrolled_probe(function: Callable[[], object]) -> BurstProbe:
 
 
 def _unrolled(count: int) -> Callable[[Callable[[], object], Callable[[], int]], int]:
-    lines = ["def burst(f, now):", "    begin = now()", *["    f()"] * count, "    return now() - begin"]
+    lines = [
+        "def burst(f, now):",
+        "    begin = now()",
+        *["    f()"] * count,
+        "    return now() - begin",
+    ]
     namespace: dict[str, Callable[[Callable[[], object], Callable[[], int]], int]] = {}
     exec("\n".join(lines), namespace)
     return namespace["burst"]

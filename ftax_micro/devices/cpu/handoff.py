@@ -11,7 +11,13 @@ import numpy as np
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import Topology
-from ftax_micro.measurement import measure, measure_counts, measure_shots, measure_slope, slope_counts
+from ftax_micro.measurement import (
+    measure,
+    measure_counts,
+    measure_shots,
+    measure_slope,
+    slope_counts,
+)
 from ftax_micro.records import ClockFacts, Plan, Setting, Verdict
 
 # About the depth at which a CUDA stream blocks, so that both devices' bursts compare.
@@ -38,7 +44,9 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
     starts = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in (_RECENT, _IDLE_NS)]
     styles = [{"wait": style} for style in ("spin", "yield", "block")]
 
-    def row(name: str, summary: str, measure_: Callable[[Setting, Plan], Outcome], **more: Any) -> FloorRow:
+    def row(
+        name: str, summary: str, measure_: Callable[[Setting, Plan], Outcome], **more: Any
+    ) -> FloorRow:
         more.setdefault("settings", _WAITS)
         axes = {"placement": placement, **more.pop("axes", {})}
         return FloorRow(name, summary, measure_, axes=axes, **more)
@@ -53,8 +61,18 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
             axes={"idle": idle},
         ),
         row("spacing", "worker time from one queued empty task to the next", bench.spacing),
-        row("sync", "last task done to the waiting thread running again", bench.sync, settings=styles),
-        row("launch_sync", "one hand-over plus the wait for it", bench.launch_sync, axes={"idle": idle}),
+        row(
+            "sync",
+            "last task done to the waiting thread running again",
+            bench.sync,
+            settings=styles,
+        ),
+        row(
+            "launch_sync",
+            "one hand-over plus the wait for it",
+            bench.launch_sync,
+            axes={"idle": idle},
+        ),
         row("launch_rate", "steady interval of long back-to-back hand-overs", bench.launch_rate),
         row(
             "queue_knee",
@@ -112,14 +130,17 @@ class _Bench:
 
         data = measure(probe, plan, self._clock, loops=_RATE_TASKS)
         limited = "host" if np.median(stalls) < _HOST_LIMITED else "worker"
-        return Outcome(data, facts={"limited_by": limited, "stalled_share": float(np.median(stalls))})
+        return Outcome(
+            data, facts={"limited_by": limited, "stalled_share": float(np.median(stalls))}
+        )
 
     def queue_knee(self, setting: Setting, plan: Plan) -> Outcome:
         worker = self._open(setting)
         data = measure_counts(lambda: worker.queue_knee(_KNEE_HOLD_NS), _KNEE_REPEATS, plan)
         verdicts = []
         if any(count != RING_CAPACITY for count in data.samples):
-            sentence = f"the ring holds {RING_CAPACITY} tasks, but blocked after {sorted(set(data.samples))}"
+            found = sorted(set(data.samples))
+            sentence = f"the ring holds {RING_CAPACITY} tasks, but blocked after {found}"
             verdicts.append(Verdict(code="self_check", sentence=sentence))
         return Outcome(data, verdicts=verdicts)
 

@@ -14,7 +14,9 @@ from ftax_micro.records import ClockFacts, Plan, Setting
 
 def parallel_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
     """``parallel_region``: one thread per physical core, spinning and blocking."""
-    threads = [{"wait": "spin", "threads": n} for n in _powers(len(topology.one_per_physical_core()))]
+    threads: list[Setting] = [
+        {"wait": "spin", "threads": n} for n in _powers(len(topology.one_per_physical_core()))
+    ]
     return [
         FloorRow(
             "parallel_region",
@@ -31,7 +33,9 @@ def _powers(most: int) -> list[int]:
     return sizes if not sizes or sizes[-1] == most else [*sizes, most]
 
 
-def _parallel_region(clock: ClockFacts, topology: Topology, setting: Setting, plan: Plan) -> Outcome:
+def _parallel_region(
+    clock: ClockFacts, topology: Topology, setting: Setting, plan: Plan
+) -> Outcome:
     cores = topology.one_per_physical_core() or [-1, -1]
     cores = cores[: int(setting.get("threads", len(cores)))]
     if len(cores) < 2:

@@ -11,7 +11,10 @@ from ftax_micro.errors import DeviceUnavailableError
 def unavailable_reason() -> str | None:
     """Why no CUDA device can be used here, in one sentence; None where one can."""
     if not core().has_cuda:
-        return "this build of ftax_micro has no CUDA device (no cuda.h was found when it was installed)"
+        return (
+            "this build of ftax_micro has no CUDA device "
+            "(no cuda.h was found when it was installed)"
+        )
     return "this version of ftax_micro measures the cpu only"
 
 
