@@ -204,7 +204,7 @@ def _gpu_warnings(gpu: GpuFacts, host: HostFacts) -> Iterator[TrustWarning]:
 def _unchecked(environment: Environment, cuda: bool) -> Iterator[TrustWarning]:
     looked_at = [
         (environment.process.unknown, ("preloaded", "watchers", "debugger")),
-        (environment.host.unknown, ("affinity", "clock_source", "governors", "load_average")),
+        (environment.host.unknown, ("affinity", "clock_source", "load_average")),
         (environment.unknown, ("gpus",) if cuda else ()),
     ]
     missing = [

@@ -1,7 +1,7 @@
 """The words of every environment warning: severity and sentence by code.
 
-A sentence says what is wrong, why it matters for launch latency, and what to do. Names in braces are
-filled in by `trust`.
+A sentence says what is wrong, why it matters for launch latency, and what to do. Names in braces
+are filled in by `trust`.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ TEXTS: dict[str, tuple[Severity, str]] = {
     "preload": (
         "warn",
         "libraries are preloaded ({names}): they can stand between a call and the driver or the "
-        "allocator and add to each launch; unset LD_PRELOAD unless it is what you measure.",
+        "allocator and add to each launch; unset LD_PRELOAD unless you measure it.",
     ),
     "audit": (
         "warn",
-        "LD_AUDIT is set: the loader routes calls between libraries through an auditor, which every "
-        "launch passes; unset it.",
+        "LD_AUDIT is set: the loader routes calls between libraries through an auditor, which "
+        "every launch passes; unset it.",
     ),
     "python_hooks": (
         "warn",
@@ -82,8 +82,8 @@ TEXTS: dict[str, tuple[Severity, str]] = {
     ),
     "cpu_quota": (
         "warn",
-        "a control group limits this process to {quota:g} of its {cpus} CPUs: once spinning threads "
-        "have used that up, all stop until the next period; raise or remove the limit.",
+        "a control group limits this process to {quota:g} of its {cpus} CPUs: once spinning "
+        "threads have used that up, all stop until the next period; raise or remove the limit.",
     ),
     "load": (
         "warn",
@@ -123,8 +123,8 @@ TEXTS: dict[str, tuple[Severity, str]] = {
     ),
     "wddm": (
         "warn",
-        "{gpu} runs under the WDDM driver model, which queues launches and submits them in batches: "
-        "submit and start times are not the GPU's; use native Linux or the TCC model.",
+        "{gpu} runs under the WDDM driver model, which queues launches and submits them in "
+        "batches: submit and start times are not the GPU's; use native Linux or the TCC model.",
     ),
     "persistence": (
         "warn",
