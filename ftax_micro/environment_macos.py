@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 from ftax_micro.fact_reader import FactReader, Unreadable
 from ftax_micro.facts import HostFacts
@@ -22,6 +21,8 @@ _NAMES = (
 
 def read_sysctl() -> str:
     """``name: value`` lines of the names known here; unknown ones are left out by the system."""
+    import subprocess  # only here: it costs every other system's start-up a few milliseconds
+
     command = ["/usr/sbin/sysctl", *_NAMES]
     return subprocess.run(command, capture_output=True, text=True, timeout=5, check=False).stdout
 
