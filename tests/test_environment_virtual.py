@@ -15,6 +15,8 @@ from ftax_micro.fact_reader import Unreadable
         ({"sys/fs/cgroup/a/b/cpu.max": "150000 100000"}, 1.5),
         ({"sys/fs/cgroup/a/b/cpu.max": "max 100000", "sys/fs/cgroup/a/cpu.max": "200000 50000"}, 4),
         ({"sys/fs/cgroup/a/b/cpu.max": "max 100000"}, None),
+        # The tightest of a group and those it lies in.
+        ({"sys/fs/cgroup/a/b/cpu.max": "3 1", "sys/fs/cgroup/a/cpu.max": "2 1"}, 2),
         # In a container the group's own files are the mount's root, whatever the path says.
         ({"sys/fs/cgroup/cpu.max": "50000 100000"}, 0.5),
         ({"sys/fs/cgroup/unified/a/cpu.max": "300000 100000"}, 3),
@@ -31,6 +33,8 @@ def test_cpu_quota_of_version_1_without_a_limit(tmp_path: Path) -> None:
         "proc/self/cgroup": "4:cpu,cpuacct:/../x\n",
         "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1\n",
         "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000\n",
+        # Where the path leads if ".." is followed out of the controller's mount.
+        "sys/fs/cgroup/x/cpu.max": "1 100000\n",
     }
     assert virtual.cpu_quota(fake_trees.write(tmp_path, files)) is None
 
