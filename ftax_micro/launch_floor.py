@@ -13,7 +13,7 @@ from ftax_micro import cli
 
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
-    from ftax_micro.orchestration.floor import FloorRun
+    from ftax_micro.orchestration.floor import FloorRun, Selection
     from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
@@ -162,18 +162,22 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
 
     selection = Selection(resolve_devices(args.device), args.probe, args.axis)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
-    _refuse_untrusted(args, environment)
+    _refuse_untrusted(args, selection, environment)
     with TerminalProgress() as progress:
         run = FloorRun(selection, plan, environment, progress=progress, interrupts=interrupts)
         run.watchdog = Watchdog(lambda what: _leave_hung(run, args, what))
         return run.run()
 
 
-def _refuse_untrusted(args: argparse.Namespace, environment: Environment) -> None:
+def _refuse_untrusted(
+    args: argparse.Namespace, selection: Selection, environment: Environment
+) -> None:
     from ftax_micro.errors import UsageError
     from ftax_micro.trust import trust_warnings
 
-    refusals = [w.sentence for w in trust_warnings(environment) if w.severity == "refuse"]
+    cpu_only = set(selection.devices) == {"cpu"}  # then nothing of CUDA can disturb
+    warnings = trust_warnings(environment, gpu_uuids=() if cpu_only else None)
+    refusals = [warning.sentence for warning in warnings if warning.severity == "refuse"]
     if refusals and not args.allow_untrusted:
         raise UsageError(f"{refusals[0]} (--allow-untrusted measures all the same)")
 

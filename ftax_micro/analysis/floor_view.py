@@ -23,4 +23,6 @@ class FloorView:
 def floor_view(result: Result) -> FloorView:
     """The view of `result`; pure, so a saved file renders as it did when it was measured."""
     rows = summarise(result.measurements, result.plan)
-    return FloorView(result, rows, closure_check(rows), trust_warnings(result.environment))
+    uuids = [str(device.facts.get("uuid")) for device in result.devices if device.kind == "cuda"]
+    warnings = trust_warnings(result.environment, gpu_uuids=uuids)
+    return FloorView(result, rows, closure_check(rows), warnings)
