@@ -2,18 +2,22 @@
 
 Three shapes of probe cover everything that is measured here:
 
-* a **looped** probe, ``probe(loops) -> elapsed seconds``: the operation repeats between two clock reads;
-* a **shot** probe, ``probe(count) -> values``: every value is its own pair of stamps (seconds each);
-* a **burst** probe, ``probe(count) -> elapsed seconds`` of one burst of `count` operations, whose slope
-  over the counts is the cost of one operation, free of entry, timer and synchronisation cost.
+* a **looped** probe, ``probe(loops) -> elapsed seconds``: the operation repeats between two reads;
+* a **shot** probe, ``probe(count) -> values``: every value is its own pair of stamps, in seconds;
+* a **burst** probe, ``probe(count) -> elapsed seconds`` of one burst of `count` operations, whose
+  slope over the counts is the cost of one operation, free of entry, timer and synchronisation cost.
 
 Each returns `Data`: all raw values, warm-up apart, with the reason why sampling ended.
+`Interrupted` (Ctrl-C, SIGTERM) ends sampling early: what was taken is returned with that reason,
+and only where nothing was taken yet does it propagate. Whoever measures row after row asks for its
+flag in between.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
 
 import numpy as np
@@ -27,12 +31,16 @@ LoopProbe = Callable[[int], float]
 ShotProbe = Callable[[int], Sequence[float]]
 BurstProbe = Callable[[int], float]
 
-# A looped sample shorter than this many clock ticks is mostly quantisation, a single shot shorter than
-# ten of them is (design §9); such values are refused rather than reported.
+# One draw yields further values of one series.
+_Draw = Callable[[], Sequence[float]]
+_Series = list[list[float]]
+
+# A looped sample shorter than this many clock ticks is mostly quantisation, a single shot shorter
+# than ten of them is (design §9); such values are refused rather than reported.
 MIN_LOOPED_TICKS = 100
 MIN_SHOT_TICKS = 10
-# Looped samples aim at this length: thousands fit into the default time, and one clock read (20-30 ns)
-# is far below a tenth of a percent of it.
+# Looped samples aim at this length: thousands fit into the default time, and one clock read (20-30
+# ns) is far below a tenth of a percent of it.
 _TARGET_SAMPLE_S = 100e-6
 _MOST_LOOPS = 1 << 40
 _SHOTS_PER_DRAW = 32
@@ -47,8 +55,9 @@ class ResolutionError(FtaxError):
 def calibrate(probe: LoopProbe, clock: ClockFacts, target_s: float = _TARGET_SAMPLE_S) -> int:
     """Loops that make one sample last about `target_s` and at least 100 clock ticks and reads.
 
-    Doubles from one loop upwards, so that an unexpectedly slow operation costs two samples, not
-    thousands. Errors: `ResolutionError` where no number of loops becomes measurable.
+    Grows from one loop upwards, at most tenfold a step, so that an unexpectedly slow operation
+    costs two samples, not thousands. Errors: `ResolutionError` where no number of loops becomes
+    measurable.
     """
     floor_s = MIN_LOOPED_TICKS * max(clock.tick_s, clock.read_cost_s)
     wanted_s = max(target_s, floor_s)
@@ -66,41 +75,53 @@ def measure(probe: LoopProbe, plan: Plan, clock: ClockFacts, loops: int | None =
     """Samples of a looped probe, in seconds per operation.
 
     `loops` fixes the operations inside one sample; by default they are calibrated. Errors:
-    `ResolutionError` when samples come out shorter than 100 clock ticks; what the probe raises.
+    `ResolutionError` when samples come out shorter than 100 clock ticks (10 for one operation a
+    sample); `Interrupted` before the first sample; what the probe raises.
     """
     count = loops or calibrate(probe, clock)
-    raw = _Sampling(lambda: [probe(count) / count], plan)
-    raw.run()
-    _refuse_short(raw.values, count, MIN_LOOPED_TICKS if count > 1 else MIN_SHOT_TICKS, clock)
-    return raw.data(loops=count)
+    sampling = _Sampling([lambda: [probe(count) / count]], plan, _median_half_width(plan))
+    sampling.run()
+    return _median_data(sampling, count, MIN_LOOPED_TICKS if count > 1 else MIN_SHOT_TICKS, clock)
 
 
-def measure_shots(probe: ShotProbe, plan: Plan, clock: ClockFacts, per_draw: int | None = None) -> Data:
+def measure_shots(
+    probe: ShotProbe, plan: Plan, clock: ClockFacts, per_draw: int | None = None
+) -> Data:
     """Single-shot samples, each in seconds, `per_draw` at a time.
 
-    A shot may be censored (its value could not be observed): the probe returns NaN for it, and it is
-    counted, not stored. Errors: `ResolutionError` when the median is under 10 clock ticks, or when
-    nothing but censored shots came back.
+    A shot may be censored (its value could not be observed): the probe returns NaN for it, and it
+    is counted, not stored. Errors: `ResolutionError` when the median is under 10 clock ticks, or
+    when nothing but censored shots came back; `Interrupted` before the first sample.
     """
     number = per_draw or min(_SHOTS_PER_DRAW, plan.min_samples)
-    raw = _Sampling(lambda: probe(number), plan)
-    raw.run()
-    _refuse_short(raw.values, 1, MIN_SHOT_TICKS, clock)
-    return raw.data(loops=1)
+    sampling = _Sampling([lambda: probe(number)], plan, _median_half_width(plan))
+    sampling.run()
+    return _median_data(sampling, 1, MIN_SHOT_TICKS, clock)
 
 
 def measure_counts(probe: Callable[[], int], repeats: int, plan: Plan) -> Data:
-    """A plain count found `repeats` times (a queue's depth), stored with unit ``"count"``."""
-    begin = time.perf_counter()
+    """A plain count found `repeats` times (a queue's depth), stored with unit ``"count"``.
+
+    Errors: `Interrupted` before the first count.
+    """
+    begin_s = time.perf_counter()
+    elapsed_s = 0.0
     samples: list[float] = []
     reason: StopReason = "fixed_count"
-    for _ in range(repeats):
-        samples.append(float(probe()))
-        if time.perf_counter() - begin >= plan.timeout_s:
-            reason = "timeout"
-            break
-    elapsed_s = time.perf_counter() - begin
-    return Data(estimate="median", unit="count", samples=samples, stop_reason=reason, elapsed_s=elapsed_s)
+    try:
+        for _ in range(repeats):
+            samples.append(float(probe()))
+            elapsed_s = time.perf_counter() - begin_s
+            if elapsed_s >= plan.timeout_s and len(samples) < repeats:
+                reason = "timeout"
+                break
+    except Interrupted:
+        if not samples:
+            raise
+        reason = "interrupted"
+    return Data(
+        estimate="median", unit="count", samples=samples, stop_reason=reason, elapsed_s=elapsed_s
+    )
 
 
 def measure_slope(
@@ -112,18 +133,33 @@ def measure_slope(
 ) -> Data:
     """Bursts of every count, interleaved, until the slope (or intercept) is known well enough.
 
-    Levels alternate up and down from round to round, so that drift falls on all of them alike. Samples
-    are seconds per whole burst. Errors: `ResolutionError` where the longest burst is under 100 ticks;
-    `ValueError` for fewer than two distinct counts.
+    Levels alternate up and down from round to round, so that drift falls on all of them alike.
+    Samples are seconds per whole burst; warm-up bursts are stored level by level. Errors:
+    `ResolutionError` where the longest burst is under 100 ticks; `ValueError` for fewer than two
+    distinct counts; `Interrupted` before every count has a burst.
     """
     if len(set(counts)) < 2:
         raise ValueError("a slope needs two distinct counts")
-    sampling = _LevelSampling(probe, counts, plan, estimate)
+
+    def half_width(series: _Series) -> float | None:
+        line = stats.slope_interval(counts, series, plan.confidence, resamples=_LOOK_RESAMPLES)
+        return (line.intercept if estimate == "intercept" else line.slope).half_width
+
+    def draw_of(count: int) -> _Draw:
+        return lambda: [probe(count)]
+
+    sampling = _Sampling([draw_of(count) for count in counts], plan, half_width)
     sampling.run()
-    longest_s = max(float(np.median(level.samples_s)) for level in sampling.levels())
-    if longest_s < MIN_LOOPED_TICKS * clock.tick_s:
-        raise ResolutionError(_too_short(longest_s, MIN_LOOPED_TICKS, clock))
-    return sampling.data()
+    longest_s = max(float(np.median(samples)) for samples in sampling.series)
+    _refuse_short(longest_s, MIN_LOOPED_TICKS, clock)
+    pairs = zip(counts, sampling.series, strict=True)
+    return Data(
+        estimate=estimate,
+        stop_reason=sampling.reason,
+        levels=[Level(count=count, samples_s=samples) for count, samples in pairs],
+        warmup=sampling.warmup,
+        elapsed_s=sampling.elapsed_s,
+    )
 
 
 def slope_counts(step: int, most: int, levels: int = 6) -> list[int]:
@@ -139,113 +175,94 @@ def slope_counts(step: int, most: int, levels: int = 6) -> list[int]:
 
 
 class _Sampling:
-    """Draws batches of values until the criterion ends it; keeps what it has when interrupted."""
+    """The one sampling loop: warm-up, then round after round until the criterion ends it.
 
-    def __init__(self, draw: Callable[[], Sequence[float]], plan: Plan) -> None:
-        self._draw, self._plan = draw, plan
-        self.values: list[float] = []
+    Each of `draws` yields further values of one series: looped and shot probes have one series, a
+    slope one for each burst size. A round draws once from every series. NaN is a censored value.
+    `half_width` is that of the present interval over all series, None where undefined.
+    """
+
+    def __init__(
+        self, draws: Sequence[_Draw], plan: Plan, half_width: Callable[[_Series], float | None]
+    ) -> None:
+        self._draws, self._plan, self._half_width = draws, plan, half_width
+        self.series: _Series = [[] for _ in draws]
         self.warmup: list[float] = []
         self.censored = 0
-        self._reason: StopReason = "interrupted"
-        self._begin = time.perf_counter()
+        self.reason: StopReason = "interrupted"
+        self.elapsed_s = 0.0
 
     def run(self) -> None:
-        end_s = time.perf_counter() + self._plan.warmup_time_s
-        while True:
-            self.warmup.extend(self._observed(self._draw(), count=False))
-            if time.perf_counter() >= end_s:
-                break
-        self._begin = time.perf_counter()
-        criterion = StoppingCriterion(self._plan, self._half_width)
+        """Fill `series`. Errors: `Interrupted` where it comes before every series has a value."""
+        self._warm_up()
+        begin_s = time.perf_counter()
+        criterion = StoppingCriterion(self._plan, lambda: self._half_width(self.series))
         try:
-            while not criterion.is_finished():
-                values = self._draw()
-                self.values.extend(self._observed(values))
-                criterion.add(len(values), time.perf_counter() - self._begin)
-        except (Interrupted, KeyboardInterrupt):
-            if len(self.values) < self._plan.min_samples:
+            for order in self._orders():
+                taken = self._round(order, self.series)
+                self.elapsed_s = time.perf_counter() - begin_s
+                criterion.add(taken, self.elapsed_s)
+                if criterion.is_finished():
+                    break
+            self.reason = criterion.reason or "interrupted"
+        except Interrupted:
+            if not all(self.series):
                 raise
-        self._reason = criterion.reason or "interrupted"
 
-    def _observed(self, values: Sequence[float], count: bool = True) -> list[float]:
-        seen = [float(value) for value in values if value == value]
-        self.censored += (len(values) - len(seen)) if count else 0
-        return seen
-
-    def _half_width(self) -> float | None:
-        if not self.values:
-            return None
-        return stats.median_interval(self.values, self._plan.confidence).half_width
-
-    def data(self, loops: int) -> Data:
-        return Data(
-            estimate="median",
-            stop_reason=self._reason,
-            loops=loops,
-            samples=self.values,
-            warmup=self.warmup,
-            censored=self.censored,
-            elapsed_s=time.perf_counter() - self._begin,
-        )
-
-
-class _LevelSampling:
-    """Draws one burst of every count a round until the criterion ends it."""
-
-    def __init__(self, probe: BurstProbe, counts: Sequence[int], plan: Plan, estimate: Estimate) -> None:
-        self._probe, self._counts, self._plan, self._estimate = probe, list(counts), plan, estimate
-        self._samples: list[list[float]] = [[] for _ in counts]
-        self._warmup: list[float] = []
-        self._reason: StopReason = "interrupted"
-        self._begin = time.perf_counter()
-
-    def run(self) -> None:
+    def _warm_up(self) -> None:
         end_s = time.perf_counter() + self._plan.warmup_time_s
-        while True:
-            self._warmup.extend(self._probe(count) for count in self._counts)
+        series: _Series = [[] for _ in self._draws]
+        for order in self._orders():
+            self._round(order, series)
             if time.perf_counter() >= end_s:
                 break
-        self._begin = time.perf_counter()
-        criterion = StoppingCriterion(self._plan, self._half_width)
-        order = list(range(len(self._counts)))
-        for indices in cycle((order, order[::-1])):
-            if criterion.is_finished():
-                break
-            for index in indices:
-                self._samples[index].append(self._probe(self._counts[index]))
-            criterion.add(len(indices), time.perf_counter() - self._begin)
-        self._reason = criterion.reason or "interrupted"
+        self.warmup = [value for values in series for value in values]
+        self.censored = 0
 
-    def _half_width(self) -> float | None:
-        line = stats.slope_interval(
-            self._counts, self._samples, self._plan.confidence, resamples=_LOOK_RESAMPLES
-        )
-        return (line.slope if self._estimate == "slope" else line.intercept).half_width
+    def _orders(self) -> Iterator[Sequence[int]]:
+        upwards = range(len(self._draws))
+        return cycle((upwards, upwards[::-1]))
 
-    def levels(self) -> list[Level]:
-        pairs = zip(self._counts, self._samples, strict=True)
-        return [Level(count=count, samples_s=samples) for count, samples in pairs]
-
-    def data(self) -> Data:
-        return Data(
-            estimate=self._estimate,
-            stop_reason=self._reason,
-            levels=self.levels(),
-            warmup=self._warmup,
-            elapsed_s=time.perf_counter() - self._begin,
-        )
+    def _round(self, order: Sequence[int], series: _Series) -> int:
+        """One draw from every series into `series`; how many values could be observed."""
+        taken = 0
+        for index in order:
+            values = self._draws[index]()
+            observed = [float(value) for value in values if not math.isnan(value)]
+            series[index].extend(observed)
+            taken += len(observed)
+            self.censored += len(values) - len(observed)
+        return taken
 
 
-def _refuse_short(values: Sequence[float], loops: int, ticks: int, clock: ClockFacts) -> None:
-    if not values:
+def _median_half_width(plan: Plan) -> Callable[[_Series], float | None]:
+    def half_width(series: _Series) -> float | None:
+        if not series[0]:
+            return None
+        return stats.median_interval(series[0], plan.confidence).half_width
+
+    return half_width
+
+
+def _median_data(sampling: _Sampling, loops: int, ticks: int, clock: ClockFacts) -> Data:
+    samples = sampling.series[0]
+    if not samples:
         raise ResolutionError("every shot was censored: nothing could be observed")
-    sample_s = float(np.median(values)) * loops
-    if sample_s < ticks * clock.tick_s:
-        raise ResolutionError(_too_short(sample_s, ticks, clock))
-
-
-def _too_short(sample_s: float, ticks: int, clock: ClockFacts) -> str:
-    return (
-        f"a sample of {sample_s * 1e9:.1f} ns is under {ticks} ticks "
-        f"of the {clock.name} clock ({clock.tick_s * 1e9:.1f} ns each)"
+    _refuse_short(float(np.median(samples)) * loops, ticks, clock)
+    return Data(
+        estimate="median",
+        stop_reason=sampling.reason,
+        loops=loops,
+        samples=samples,
+        warmup=sampling.warmup,
+        censored=sampling.censored,
+        elapsed_s=sampling.elapsed_s,
     )
+
+
+def _refuse_short(sample_s: float, ticks: int, clock: ClockFacts) -> None:
+    if sample_s < ticks * clock.tick_s:
+        raise ResolutionError(
+            f"a sample of {sample_s * 1e9:.1f} ns is under {ticks} ticks "
+            f"of the {clock.name} clock ({clock.tick_s * 1e9:.1f} ns each)"
+        )

@@ -1,8 +1,9 @@
 """When to stop sampling: an object that is fed and asked, and keeps its reason.
 
-The order of the questions is the rule: minimum samples and minimum time first, then the interval, then
-whether going on can still help, the timeout last. The exit on stable noise follows nvbench's stdrel
-criterion in spirit: a noisy machine is a fact to report, not a reason to burn the whole timeout.
+The order of the questions is the rule: minimum samples and minimum time first, then the interval,
+then whether going on can still help, then the cap on samples, the timeout last. The exit on stable
+noise follows nvbench's stdrel criterion in spirit: a noisy machine is a fact to report, not a
+reason to burn the whole timeout.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from collections.abc import Callable
 
 from ftax_micro.records import Plan, StopReason
 
-# Evaluations over which noise must have stayed put, and how much it may move to count as put.
+# Evaluations over which noise must have stayed put, and how much of its largest value it may move
+# to count as put.
 _STABLE_EVALUATIONS = 4
-_STABLE_CHANGE = 0.05
-# Between two evaluations the sample grows by this factor: evaluating costs a sort or a bootstrap, and
-# the interval shrinks only with the square root of the count.
+_STABLE_CHANGE = 0.10
+# Between two evaluations the sample grows by this factor: evaluating costs a sort or a bootstrap,
+# and the interval shrinks only with the square root of the count.
 _GROWTH = 1.15
 
 
@@ -34,7 +36,7 @@ class StoppingCriterion:
         self._count = 0
         self._elapsed_s = 0.0
         self._next_look = plan.min_samples
-        self._scaled_widths: deque[float] = deque(maxlen=_STABLE_EVALUATIONS)
+        self._noises: deque[float] = deque(maxlen=_STABLE_EVALUATIONS)
         self.reason: StopReason | None = None
 
     def add(self, count: int, elapsed_s: float) -> None:
@@ -49,31 +51,29 @@ class StoppingCriterion:
 
     def _decide(self) -> StopReason | None:
         plan = self._plan
-        if self._elapsed_s >= plan.timeout_s:
-            return "timeout"
-        if self._count < plan.min_samples:
-            return None
-        if self._count >= plan.max_samples:
+        full = self._count >= max(plan.max_samples, plan.min_samples)
+        late = self._elapsed_s >= plan.timeout_s
+        enough = self._count >= plan.min_samples and self._elapsed_s >= plan.min_time_s
+        # A cap that is reached forces a look: the interval may have become narrow enough since the
+        # last.
+        if enough and (full or late or self._count >= self._next_look):
+            self._next_look = int(self._count * _GROWTH) + 1
+            reached = self._look()
+            if reached is not None:
+                return reached
+        if full:
             return "max_samples"
-        if self._elapsed_s < plan.min_time_s or self._count < self._next_look:
-            return None
-        self._next_look = int(self._count * _GROWTH) + 1
+        return "timeout" if late else None
+
+    def _look(self) -> StopReason | None:
         width = self._half_width()
         if width is None:
             return None
-        if width <= plan.half_width:
+        if width <= self._plan.half_width:
             return "interval"
-        return "noise_stable" if self._cannot_improve(width) else None
-
-    def _cannot_improve(self, width: float) -> bool:
-        """Noise is stable, and at this noise the wanted width lies beyond the patience.
-
-        The half-width of n samples falls with √n, so width · √n is the noise itself; it would take
-        n · (width / wanted)² samples to get there.
-        """
-        self._scaled_widths.append(width * self._count**0.5)
-        if len(self._scaled_widths) < _STABLE_EVALUATIONS:
-            return False
-        low, high = min(self._scaled_widths), max(self._scaled_widths)
-        needed_s = self._elapsed_s * (width / self._plan.half_width) ** 2
-        return high - low <= _STABLE_CHANGE * 2 * high and needed_s > self._plan.patience_s
+        # The half-width of n samples falls with √n, so width · √n is the noise itself.
+        self._noises.append(width * self._count**0.5)
+        if self._elapsed_s < self._plan.patience_s or len(self._noises) < _STABLE_EVALUATIONS:
+            return None
+        moved = max(self._noises) - min(self._noises)
+        return "noise_stable" if moved <= _STABLE_CHANGE * max(self._noises) else None
