@@ -23,8 +23,8 @@ StopReason = Literal[
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Base of all stored records: immutable, and strict about unknown fields when read.
 
-    `frozen` and `kw_only` are repeated in every record: `kw_only` is not inherited, and type checkers
-    want to see both.
+    `frozen` and `kw_only` are repeated in every record: `kw_only` is not inherited, and type
+    checkers want to see both.
     """
 
 

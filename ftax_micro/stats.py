@@ -42,11 +42,11 @@ class Line(NamedTuple):
     worst_residual: float
 
 
-def _binomial_cdf(n: int, p: float) -> Array:
-    """P(X ≤ k) for k = 0 … n, X ~ Binomial(n, p), 0 < p < 1; stable for n in the tens of thousands."""
-    k = np.arange(n + 1)
-    log_choose = math.lgamma(n + 1) - np.array([math.lgamma(i + 1) + math.lgamma(n - i + 1) for i in k])
-    return np.cumsum(np.exp(log_choose + k * math.log(p) + (n - k) * math.log1p(-p)))
+def _heads_cdf(n: int) -> Array:
+    """P(X ≤ k), k = 0 … n heads in n fair tosses; in logarithms, since 2⁻ⁿ underflows."""
+    k = np.arange(1, n + 1)
+    log_choose = np.concatenate([[0.0], np.cumsum(np.log((n + 1 - k) / k))])
+    return np.cumsum(np.exp(log_choose - n * math.log(2)))
 
 
 def median_ranks(n: int, confidence: float) -> tuple[int, int] | None:
@@ -54,16 +54,12 @@ def median_ranks(n: int, confidence: float) -> tuple[int, int] | None:
 
     None where even the extremes do not (n < 6 at 95 %). Symmetric, so the ranks are (k, n−1−k).
     """
-    tail = (1 - confidence) / 2
+    # Rounding of `confidence` and of the sums must not cost a rank that holds with equality.
+    tail = (1 - confidence) / 2 * (1 + 1e-9)
     if n < 1 or 0.5**n > tail:
         return None
-    if n > 2000:  # the normal approximation with continuity correction is exact to a rank here
-        from statistics import NormalDist
-
-        k = math.floor((n - 1) / 2 - NormalDist().inv_cdf(1 - tail) * math.sqrt(n) / 2)
-        return k, n - 1 - k
     # The interval [x_(k), x_(n-1-k)] (0-based) misses low with P(X <= k), X ~ Binomial(n, 1/2).
-    k = int(np.searchsorted(_binomial_cdf(n, 0.5), tail, side="right")) - 1
+    k = int(np.searchsorted(_heads_cdf(n), tail, side="right")) - 1
     return k, n - 1 - k
 
 
@@ -97,8 +93,8 @@ def effective_size(samples: ArrayLike) -> int:
 def median_interval(samples: ArrayLike, confidence: float = 0.95) -> Estimate:
     """Median with a distribution-free interval on the effective sample size.
 
-    Interval ends are order statistics; with n_eff < n the ranks found for n_eff are taken at the same
-    quantiles of all n samples. Errors: `ValueError` without samples.
+    Interval ends are order statistics; with n_eff < n the ranks found for n_eff are taken at the
+    same quantiles of all n samples. Errors: `ValueError` without samples.
     """
     x = np.sort(np.asarray(samples, dtype=float))
     if x.size == 0:
@@ -131,7 +127,7 @@ def percentile(samples: ArrayLike, q: float) -> float | None:
 
 
 def outliers(samples: ArrayLike) -> int:
-    """How many samples lie beyond 3 interquartile ranges of the quartiles: counted, never dropped."""
+    """How many samples lie over 3 interquartile ranges off the quartiles: counted, never dropped."""
     x = np.asarray(samples, dtype=float)
     low, high = np.percentile(x, [25, 75])
     reach = 3 * (high - low)
@@ -157,10 +153,10 @@ def slope_interval(
 ) -> Line:
     """Slope and intercept of the per-level medians, bootstrapped within levels.
 
-    `counts`: operations per burst, `levels`: seconds per burst, one array a level. Each resample draws
-    every level anew; intervals are percentile intervals about the estimate, widened by the square root
-    of n / n_eff where the samples of the levels are autocorrelated. Fewer than 2 samples in a level:
-    intervals None. Errors: `ValueError` for fewer than two distinct counts.
+    `counts`: operations per burst, `levels`: seconds per burst, one array a level. Each resample
+    draws every level anew; intervals are percentile intervals about the estimate, widened by the
+    square root of n / n_eff where the samples of the levels are autocorrelated. Fewer than 2
+    samples in a level: intervals None. Errors: `ValueError` for fewer than two distinct counts.
     """
     if len(set(counts)) < 2:
         raise ValueError("a slope needs two distinct counts")
@@ -189,14 +185,18 @@ def _percentile_interval(value: float, drawn: Array, confidence: float, widen: f
     return Estimate(value, value - (value - low) * widen, value + (high - value) * widen)
 
 
-def paired_ratio(a: ArrayLike, b: ArrayLike, confidence: float = 0.95, comparisons: int = 1) -> Estimate:
+def paired_ratio(
+    a: ArrayLike, b: ArrayLike, confidence: float = 0.95, comparisons: int = 1
+) -> Estimate:
     """Median ratio a/b over paired blocks (same length), with its sign-test interval.
 
-    Taken on log ratios, so that a/b and b/a agree; `comparisons` widens the interval for a whole table
-    (Šidák). Errors: `ValueError` for unequal lengths, no pairs, or values that are not positive.
+    Taken on log ratios, so that a/b and b/a agree; `comparisons` widens the interval for a whole
+    table (Šidák). Errors: `ValueError` for unequal lengths, no pairs, or values that are not
+    positive.
     """
     x, y = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
-    if x.shape != y.shape or x.size == 0 or min(x.min(), y.min()) <= 0:
+    positive = all(np.all((v > 0) & np.isfinite(v)) for v in (x, y))
+    if x.shape != y.shape or x.size == 0 or not positive:
         raise ValueError("paired blocks need equally many positive values")
     log = median_interval(np.log(x / y), familywise(confidence, comparisons))
     return Estimate(*(None if v is None else math.exp(v) for v in log))  # type: ignore[arg-type]
