@@ -9,16 +9,23 @@ together.
 from __future__ import annotations
 
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 _SUFFIXES = {".cpp", ".hpp", ".ptx"}
 
 
 def installed_package(here: Path) -> Path | None:
-    """The folder on ``sys.path`` with this package's compiled extension, other than `here`."""
+    """The folder on ``sys.path`` with this package's compiled extension, other than `here`.
+
+    Only an extension this interpreter can load counts: not a stub, nor one for another Python.
+    """
+    loadable = {f"_core{suffix}" for suffix in EXTENSION_SUFFIXES}
     for entry in sys.path:
         folder = Path(entry or ".") / here.name
-        if folder.resolve() != here.resolve() and any(folder.glob("_core.*")):
+        if folder.resolve() == here.resolve():
+            continue
+        if any(path.name in loadable for path in folder.glob("_core.*")):
             return folder
     return None
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ftax_micro.errors import Skip
+from ftax_micro.errors import Skip, UnknownNameError
 
 UNPINNED = (-1, -1)
+PLACEMENTS = ("other_core", "sibling", "other_node", "unpinned")
 
 
 def parse_core_list(text: str) -> list[int]:
@@ -52,8 +54,10 @@ class Topology:
         """Cores for host and worker: ``other_core`` (same node where possible), ``sibling``,
         ``other_node`` or ``unpinned`` (−1, −1).
 
-        Errors: `Skip` where this machine has no such pair.
+        Errors: `Skip` where this machine has no such pair; `UnknownNameError`.
         """
+        if placement not in PLACEMENTS:
+            raise UnknownNameError("placement", placement, PLACEMENTS)
         if not self.cores:  # a system without affinity calls
             if placement in {"other_core", "unpinned"}:
                 return UNPINNED
@@ -62,14 +66,14 @@ class Topology:
             raise Skip("one core only: two threads would take turns on it")
         if placement == "unpinned":
             return UNPINNED
-        host = self.cores[0]
-        candidates = [core for core in self.cores[1:] if self._fits(host, core, placement)]
-        if not candidates and placement == "other_core":
+        every = itertools.combinations(self.cores, 2)
+        pairs = [pair for pair in every if self._fits(*pair, placement)]
+        if not pairs and placement == "other_core":
             raise Skip("the allowed cores are siblings of one physical core")
-        if not candidates:
+        if not pairs:
             raise Skip(f"no two allowed cores are placed as {placement!r}")
-        local = [core for core in candidates if self.nodes.get(core) == self.nodes.get(host)]
-        return host, (local or candidates)[0]
+        local = (pair for pair in pairs if self.nodes.get(pair[0]) == self.nodes.get(pair[1]))
+        return next(local, pairs[0])
 
     def one_per_physical_core(self) -> list[int]:
         """The first allowed core of every physical core, ascending."""

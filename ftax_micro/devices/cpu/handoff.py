@@ -10,7 +10,7 @@ import numpy as np
 
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
-from ftax_micro.devices.cpu.cores import Topology
+from ftax_micro.devices.cpu.cores import PLACEMENTS, Topology
 from ftax_micro.measurement import (
     measure,
     measure_counts,
@@ -33,13 +33,12 @@ _HOST_LIMITED = 0.02
 _IDLE_AXIS_NS = (0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 
 _WAITS: tuple[Setting, ...] = ({"wait": "spin"}, {"wait": "block"})
-_PLACEMENTS = ("other_core", "sibling", "other_node", "unpinned")
 
 
 def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
     """``submit`` … ``queue_knee`` between two cores, with a spinning and a blocking worker."""
     bench = _Bench(clock, topology)
-    placement = [{"wait": "spin", "placement": name} for name in _PLACEMENTS]
+    placement = [{"wait": "spin", "placement": name} for name in PLACEMENTS]
     idle = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in _IDLE_AXIS_NS]
     starts = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in (_RECENT, _IDLE_NS)]
     styles = [{"wait": style} for style in ("spin", "yield", "block")]
