@@ -127,7 +127,7 @@ def percentile(samples: ArrayLike, q: float) -> float | None:
 
 
 def outliers(samples: ArrayLike) -> int:
-    """How many samples lie over 3 interquartile ranges off the quartiles: counted, never dropped."""
+    """How many samples lie over 3 interquartile ranges off the quartiles; none is ever dropped."""
     x = np.asarray(samples, dtype=float)
     low, high = np.percentile(x, [25, 75])
     reach = 3 * (high - low)

@@ -11,6 +11,7 @@ import numpy as np
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import PLACEMENTS, Topology
+from ftax_micro.errors import FtaxError
 from ftax_micro.measurement import (
     measure,
     measure_counts,
@@ -135,7 +136,14 @@ class _Bench:
 
     def queue_knee(self, setting: Setting, plan: Plan) -> Outcome:
         worker = self._open(setting)
-        data = measure_counts(lambda: worker.queue_knee(_KNEE_HOLD_NS), _KNEE_REPEATS, plan)
+
+        def probe() -> int:
+            count = int(worker.queue_knee(_KNEE_HOLD_NS))
+            if count < 0:
+                raise FtaxError("no hand-over blocked, although the worker was held")
+            return count
+
+        data = measure_counts(probe, _KNEE_REPEATS, plan)
         verdicts = []
         if any(count != RING_CAPACITY for count in data.samples):
             found = sorted(set(data.samples))
