@@ -10,8 +10,6 @@ import pytest
 from fake_cuda import FakeCuda
 from fake_cuda.client import DriverError, Session, elapsed_ns
 
-pytest_plugins = ["fake_cuda.fixtures"]
-
 RELAXED = 2
 ACTIVE, INVALIDATED = 1, 2
 UNSUPPORTED, ERROR_INVALIDATED, UNJOINED, UPDATE_FAILURE = 900, 901, 904, 910
@@ -76,7 +74,7 @@ class Graphs(Session):
         return count.value
 
     def path_ns(self, length: int) -> int:
-        """Device time of a graph whose longest path has this many nodes, after another operation."""
+        """Device time of a graph with a longest path of so many nodes, after another operation."""
         fake = self.fake
         between = (length - 1) * fake.cost("graph_gap_ns")
         return fake.cost("gap_ns") + length * fake.cost("body_ns") + between

@@ -1,8 +1,8 @@
 """A CUDA driver for machines without one: same symbols, known costs, strict about wrong use.
 
-`FakeCuda` talks to a loaded fake driver beside whoever else uses it: it sets costs and faults, counts
-calls, and tells what was used wrongly and what was not given back. What the driver imitates and the
-names and defaults of all settings are in `keys.def` beside this file.
+`FakeCuda` talks to a loaded fake driver beside whoever else uses it: it sets costs and faults,
+counts calls, and tells what was used wrongly and what was not given back. The names and defaults of
+all settings are in `keys.def` beside this file; FAKE_CUDA="key=value,..." sets them at load.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 _KEYS = Path(__file__).resolve().parent / "keys.def"
 
-# The kernels and functions whose end the fake can be told to delay for ever.
+# What `hang` takes for every kernel.
 ANY_KERNEL = "any"
 
 
@@ -45,8 +45,9 @@ class FakeCuda:
     def fail(self, function: str, nth: int, error: int, *, sticky: bool = False) -> None:
         """Makes the n-th call from now on (0: each) of an exported function return a CUresult.
 
-        "*" means any call but those that need no initialised driver. A sticky error is then returned
-        by everything that needs a context, as after an illegal address, until the context is released.
+        "*" means any call but those that need no initialised driver. A sticky error is then
+        returned by everything that needs a context, as after an illegal address, until the context
+        is released. A release that fails releases all the same.
         """
         tail = ":sticky" if sticky else ""
         self.configure(fail=f"{function}:{nth}:{error}{tail}")
@@ -56,7 +57,7 @@ class FakeCuda:
         self.configure(slow=f"{function}:{nth}:{ns}")
 
     def hang(self, kernel: str = ANY_KERNEL, nth: int = 1) -> None:
-        """The n-th launch of a kernel from now on, and all after, never end: not at any deadline."""
+        """From the n-th launch of a kernel on, it never ends, whatever its deadline says."""
         self.configure(hang=f"{kernel}:{nth}")
 
     def reset(self) -> None:

@@ -61,7 +61,8 @@ CUresult launch_config(Call& call, const CUlaunchConfig& config_in, bool& depend
     return CUDA_SUCCESS;
 }
 
-// All blocks of a cooperative launch must be resident at once: two of 1024 threads a multiprocessor.
+// All blocks of a cooperative launch must be resident at once: two of 1024 threads a
+// multiprocessor.
 bool fits_cooperatively(const unsigned grid[3], const unsigned block[3]) {
     const std::uint64_t blocks = std::uint64_t{grid[0]} * grid[1] * grid[2];
     const std::uint64_t threads = std::uint64_t{block[0]} * block[1] * block[2];
@@ -86,9 +87,9 @@ CUresult check_work(const Call& call, const Work& work) {
         char text[96];
         std::snprintf(text, sizeof text, "%zu bytes at 0x%llx are not allocated", bytes,
                       static_cast<unsigned long long>(address));
-        return call.misuse(work.kind == WorkKind::kernel ? CUDA_ERROR_ILLEGAL_ADDRESS
-                                                         : CUDA_ERROR_INVALID_VALUE,
-                           text);
+        return call.misuse(
+            work.kind == WorkKind::kernel ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_INVALID_VALUE,
+            text);
     }
     return CUDA_SUCCESS;
 }

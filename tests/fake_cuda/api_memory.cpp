@@ -89,8 +89,7 @@ CUresult copy_async(const char* name, CUdeviceptr device, void* host, std::size_
     return api(name, kInit | kContext, [&](Call& call) {
         CUresult error = CUDA_SUCCESS;
         const auto stream = take_stream(call, handle, error);
-        return stream == nullptr ? error
-                                 : copy(call, stream, device, host, bytes, to_device, true);
+        return stream == nullptr ? error : copy(call, stream, device, host, bytes, to_device, true);
     });
 }
 

@@ -8,7 +8,9 @@ namespace fake {
 namespace {
 
 // A fake cubin is this, then the PTX it was made of, then a zero.
-const char kCubin[] = "\x7f" "ELF fake\n";
+const char kCubin[] =
+    "\x7f"
+    "ELF fake\n";
 constexpr std::size_t kCubinBytes = sizeof kCubin - 1;
 
 bool is_cubin(const char* image) { return std::strncmp(image, kCubin, kCubinBytes) == 0; }
@@ -36,6 +38,7 @@ CUresult compile(const std::string& ptx, std::string& log) {
 }
 
 // Options come as a list of names and a list of values cast to pointers.
+// As the real driver does, the size becomes what was used.
 void write_log(const std::string& log, unsigned count, const CUjit_option* names, void** values) {
     char* buffer = nullptr;
     std::size_t bytes = 0;
@@ -43,6 +46,7 @@ void write_log(const std::string& log, unsigned count, const CUjit_option* names
         if (names[i] == CU_JIT_ERROR_LOG_BUFFER) buffer = static_cast<char*>(values[i]);
         if (names[i] == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES) {
             bytes = reinterpret_cast<std::uintptr_t>(values[i]);
+            values[i] = reinterpret_cast<void*>(log.size());
         }
     }
     if (buffer != nullptr && bytes > 0) std::snprintf(buffer, bytes, "%s", log.c_str());
@@ -186,10 +190,13 @@ CUresult cuFuncLoad(CUfunction handle) {
     });
 }
 
-CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState* out) {
+CUresult cuLinkCreate_v2(unsigned count, CUjit_option* names, void** values, CUlinkState* out) {
     return api("cuLinkCreate_v2", kInit | kContext, [&](Call& call) {
         call.must_not_be_held();
         auto linker = std::make_shared<Linker>();
+        linker->options = count;
+        linker->names = names;
+        linker->values = values;
         state().add(linker, call.context());
         *out = as_handle<CUlinkState>(linker);
         return CUDA_SUCCESS;
@@ -197,7 +204,7 @@ CUresult cuLinkCreate_v2(unsigned, CUjit_option*, void**, CUlinkState* out) {
 }
 
 CUresult cuLinkAddData_v2(CUlinkState handle, CUjitInputType type, void* data, std::size_t bytes,
-                          const char*, unsigned count, CUjit_option* names, void** values) {
+                          const char*, unsigned, CUjit_option*, void**) {
     return api("cuLinkAddData_v2", kInit | kContext, [&](Call& call) {
         CUresult error = CUDA_SUCCESS;
         const auto linker = call.take<Linker>(handle, "link", error);
@@ -208,7 +215,7 @@ CUresult cuLinkAddData_v2(CUlinkState handle, CUjitInputType type, void* data, s
         std::string log;
         call.costs(config().jit_ns);
         const CUresult result = compile(ptx, log);
-        write_log(log, count, names, values);
+        write_log(log, linker->options, linker->names, linker->values);
         if (result != CUDA_SUCCESS) return result;
         linker->ptx += ptx.c_str();  // up to its terminating zero
         return CUDA_SUCCESS;

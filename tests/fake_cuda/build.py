@@ -1,8 +1,8 @@
 """Builds the fake CUDA driver and the fake runtime; needs a C++17 compiler and NVIDIA's cuda.h.
 
 Object files and libraries are named after what they are made of, so a second build finds them done
-and builds of several processes do not disturb each other. Also a command:
-`python build.py --dir DIR [--version 12.4] [--sanitize thread] [--runtime] [--stub]` prints the path.
+and builds of several processes do not disturb each other. Also a command, which prints the path:
+`python build.py --dir DIR [--version 12.4] [--sanitize thread] [--runtime] [--stub]`.
 """
 
 from __future__ import annotations
@@ -109,7 +109,9 @@ class Builder:
         output = self.folder / "objects" / f"{source.stem}-{digest}.o"
         return _run([self.compiler, *self.flags, *defines, "-c", str(source)], output)
 
-    def _link(self, name: str, objects: Sequence[Path], hidden: Sequence[str], libs: str = "") -> Path:
+    def _link(
+        self, name: str, objects: Sequence[Path], hidden: Sequence[str], libs: str = ""
+    ) -> Path:
         """Links with all but the hidden symbols exported: dlsym must not find those."""
         local = "".join(f" {symbol};" for symbol in hidden)
         script = f"{{ global: cu*; fake_cuda_*; local:{local} *; }};\n"
@@ -130,7 +132,7 @@ class Builder:
     def driver(self, version: str = "13.0", *, stub: bool = False) -> Path:
         """The fake libcuda posing as `version`; with `stub`, as the toolkit's stub library."""
         number = VERSIONS[version]
-        sources = [p for p in sorted(SOURCES.glob("*.cpp")) if p.name not in ("runtime.cpp",)]
+        sources = [p for p in sorted(SOURCES.glob("*.cpp")) if p.stem != "runtime"]
         defines = {"version": [f"-DFAKE_CUDA_VERSION={number}", f"-DFAKE_CUDA_STUB={int(stub)}"]}
         with ThreadPoolExecutor(JOBS) as pool:
             objects = pool.map(lambda p: self._compile(p, defines.get(p.stem, [])), sources)

@@ -1,5 +1,5 @@
-// What every entry point has in common: it is counted, may be made to fail, needs what it needs, and
-// takes as long as it costs.
+// What every entry point has in common: it is counted, may be made to fail, needs what it needs,
+// and takes as long as it costs.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""A small driver client over ctypes, for tests of the fake driver that must not need the extension."""
+"""A small driver client over ctypes: tests of the fake driver must not need the extension."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Client:
         """cuLaunchKernel with one block of one thread."""
         self.ok("cuLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, stream, pack(arguments), None)
 
-    def words(self, count: int) -> Sequence[int]:
+    def words(self, count: int) -> ctypes.Array[c_uint32]:
         """Mapped host memory of 32-bit words, all zero; freed with `free`."""
         address = self.handle("cuMemHostAlloc", c_size_t(4 * count), c_uint(2)).value
         assert address is not None
@@ -73,7 +73,7 @@ class Client:
         ctypes.memset(address, 0, 4 * count)
         return words
 
-    def free(self, words: Sequence[int]) -> None:
+    def free(self, words: ctypes.Array[c_uint32]) -> None:
         self.ok("cuMemFreeHost", c_void_p(address(words)))
 
     def event_ns(self, first: c_void_p, second: c_void_p) -> int:
@@ -98,7 +98,6 @@ class Session(Client):
         self.store = self.function(self.floor, "ftax_store")
         self.holder = self.function(self.floor, "ftax_hold")
         self.word = self.words(2)
-        self._cells: Any = self.word
         self.launch(self.null, self.stream)
         self.launch(self.store, self.stream, self.at(0), c_uint32(0))
         self.hold(value=0)
@@ -110,7 +109,7 @@ class Session(Client):
 
     def set(self, index: int, value: int) -> None:
         """The host's store to a word."""
-        self._cells[index] = value
+        self.word[index] = value
 
     def hold(self, value: int = 1, deadline_ns: int = 5_000_000_000) -> None:
         """Occupies the stream until word 0 is `value`; the outcome goes to word 1."""
@@ -127,10 +126,11 @@ class Session(Client):
         self.set(0, 0)
         self.hold()
         yield
+        time.sleep(0.001)  # whatever was handed over last could have started long ago
         self.set(0, 1)
         self.sync()
 
-    def device_ns(self, work: Callable[[], None]) -> int:
+    def device_ns(self, work: Callable[[], object]) -> int:
         """Device time from the end of one operation to the end of what `work` queues."""
         events = [self.handle("cuEventCreate", c_uint(0)) for _ in range(2)]
         with self.held():
@@ -150,7 +150,7 @@ class Session(Client):
         super().close()
 
 
-def address(words: Any) -> int:
+def address(words: ctypes.Array[Any]) -> int:
     """Where a ctypes array lies."""
     return ctypes.addressof(words)
 
@@ -160,9 +160,8 @@ def pack(arguments: Sequence[Any]) -> Any:
     if not arguments:
         return None
     pointers = [ctypes.cast(ctypes.pointer(argument), c_void_p) for argument in arguments]
-    array = (c_void_p * len(arguments))(*pointers)
-    array._kept = arguments
-    return array
+    # The casts keep what they point to alive, and the array keeps the casts.
+    return (c_void_p * len(arguments))(*pointers)
 
 
 def elapsed_ns(work: Callable[[], object]) -> int:
@@ -170,4 +169,3 @@ def elapsed_ns(work: Callable[[], object]) -> int:
     begin = time.perf_counter_ns()
     work()
     return time.perf_counter_ns() - begin
-

@@ -1,7 +1,7 @@
 // The fake driver's clock, and how it waits.
 //
-// Every cost of the fake is an absolute deadline on CLOCK_MONOTONIC, worked out from the time of the
-// call that caused it. Whatever the fake itself spends (locks, waking a thread) lies before the
+// Every cost of the fake is an absolute deadline on CLOCK_MONOTONIC, worked out from the time of
+// the call that caused it. Whatever the fake itself spends (locks, waking a thread) lies before the
 // deadline and therefore inside the cost, as long as the cost is some 20 microseconds or more.
 #pragma once
 

@@ -18,8 +18,8 @@ struct Config {
 
 Config& config();
 
-// "Fail (or slow down) the n-th call of a function"; calls are counted from the moment the fault was
-// configured. n = 0 means every call; function "*" means all of them.
+// "Fail (or slow down) the n-th call of a function"; calls are counted from the moment the fault
+// was configured. n = 0 means every call; function "*" means all of them.
 struct Fault {
     std::string function;
     std::int64_t nth = 0;

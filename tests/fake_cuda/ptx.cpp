@@ -31,7 +31,8 @@ std::size_t parameter_bytes(const std::string& declaration) {
     std::size_t bytes = 0;
     for (const char* type : kTypes) {
         const std::size_t at = declaration.find(type);
-        if (at != std::string::npos && std::isdigit(static_cast<unsigned char>(declaration[at + 2]))) {
+        if (at != std::string::npos &&
+            std::isdigit(static_cast<unsigned char>(declaration[at + 2]))) {
             bytes = std::strtoul(declaration.c_str() + at + 2, nullptr, 10) / 8;
         }
     }
@@ -50,7 +51,8 @@ int ptx_number(const std::string& text, const std::string& directive) {
     if (at == std::string::npos) return 0;
     int number = 0;
     for (at += directive.size(); at < code.size() && code[at] != '\n' && code[at] != ','; ++at) {
-        if (std::isdigit(static_cast<unsigned char>(code[at]))) number = number * 10 + code[at] - '0';
+        if (std::isdigit(static_cast<unsigned char>(code[at])))
+            number = number * 10 + code[at] - '0';
     }
     return number;
 }

@@ -118,7 +118,9 @@ cudaError cudaFree(void* memory) {
     });
 }
 
-cudaError cudaDeviceSynchronize() { return with_context([] { return cuCtxSynchronize(); }); }
+cudaError cudaDeviceSynchronize() {
+    return with_context([] { return cuCtxSynchronize(); });
+}
 
 cudaError cudaStreamSynchronize(CUstream stream) {
     return with_context([&] { return cuStreamSynchronize(stream); });

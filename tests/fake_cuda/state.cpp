@@ -99,7 +99,8 @@ std::string describe_held(const State& s) {
         const auto* stream = dynamic_cast<const Stream*>(object.get());
         if (stream == nullptr) continue;
         for (const auto& done : stream->unfinished) {
-            if (is_held(*done)) return std::string(stream->kind) + " " + hex(handle);
+            if (done->epoch == s.epoch && is_held(*done))
+                return std::string(stream->kind) + " " + hex(handle);
         }
     }
     return {};

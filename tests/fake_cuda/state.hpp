@@ -63,6 +63,10 @@ struct Linker : Object {
     Linker() : Object("link") {}
     std::string ptx;
     std::vector<char> cubin;
+    // The caller's, alive as long as the linker: its logs are written there.
+    unsigned options = 0;
+    const CUjit_option* names = nullptr;
+    void** values = nullptr;
 };
 
 struct Allocation : Object {
@@ -106,7 +110,6 @@ struct Operation {
     std::vector<std::shared_ptr<Done>> waits_for;
     std::int64_t called_ns = 0;
     std::int64_t submitted_ns = 0;
-    std::uint64_t epoch = 0;
     std::shared_ptr<Done> done;
 };
 
@@ -126,7 +129,8 @@ struct Stream : Object {
 
 struct Device {
     int retains = 0;
-    int runtime_retains = 0;  // the fake runtime's, which it keeps until the end as the real one does
+    int runtime_retains =
+        0;  // the fake runtime's, which it keeps until the end as the real one does
     unsigned flags = 0;
     std::shared_ptr<Context> context;
 };

@@ -78,7 +78,8 @@ std::int64_t plan_round_trip(const Work& work, std::int64_t start, std::vector<E
     const auto timer = static_cast<std::uint64_t>(global_timer(end) - global_timer(start));
     effects.push_back({end + config().d2h_ns, [=] {
                            load(host_address<std::uint32_t>(word));
-                           for (std::uint64_t i = 0; i < count; ++i) store(cycles + 8 * i, one_cycles);
+                           for (std::uint64_t i = 0; i < count; ++i)
+                               store(cycles + 8 * i, one_cycles);
                            store(total, one_cycles * count);
                            store(total + 8, timer);
                        }});

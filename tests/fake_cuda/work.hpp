@@ -81,6 +81,7 @@ struct Done {
     bool failed = false;  // given up: reset, or an error that sticks
     std::int64_t end_ns = 0;
     std::size_t argument_bytes = 0;
+    std::uint64_t epoch = 0;
     bool hangs = false;
     std::vector<Held> holds;
 };
@@ -120,8 +121,8 @@ void settle(std::vector<Effect>& effects, const std::function<bool()>& alive);
 // Parameters of each entry in a PTX text; empty if it is none.
 std::map<std::string, Parameters> parse_ptx(const std::string& text);
 
-// The number after a PTX directive as major * 10 + minor (".version 7.8" is 78, ".target sm_90" 90);
-// 0 if absent.
+// The number after a PTX directive as major * 10 + minor (".version 7.8" is 78, ".target sm_90"
+// 90); 0 if absent.
 int ptx_number(const std::string& text, const std::string& directive);
 
 }  // namespace fake

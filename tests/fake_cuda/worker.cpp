@@ -1,8 +1,9 @@
 // Streams: one worker thread each, which takes operations in order.
 //
 // The device's timeline is worked out, not lived through: an operation starts at the latest of what
-// it waits for, and its end follows. A worker that is late is therefore not late on the timeline. It
-// waits in real time only to change memory when it is due and to watch a word the host stores to.
+// it waits for, and its end follows. A worker that is late is therefore not late on the timeline.
+// It waits in real time only to change memory when it is due and to watch a word the host stores
+// to.
 #include <sys/prctl.h>
 
 #include <thread>
@@ -28,7 +29,8 @@ std::int64_t start_of(const Operation& op, const Timeline& before) {
     const bool marker = op.work.kind == WorkKind::marker;
     const std::int64_t gap = marker ? 0 : c.gap_ns.load();
     if (before.used) {
-        start = std::max(start, before.end_ns + (op.work.dependent ? c.gap_dependent_ns.load() : gap));
+        start =
+            std::max(start, before.end_ns + (op.work.dependent ? c.gap_dependent_ns.load() : gap));
     }
     for (const auto& other : op.waits_for) start = std::max(start, other->end_ns + gap);
     return start;
@@ -38,8 +40,8 @@ std::int64_t start_of(const Operation& op, const Timeline& before) {
 bool wait_for_others(std::unique_lock<std::mutex>& lock, const Operation& op) {
     State& s = state();
     for (const auto& other : op.waits_for) {
-        s.changed.wait(lock, [&] { return other->known || s.epoch != op.epoch; });
-        if (s.epoch != op.epoch || other->failed) return false;
+        s.changed.wait(lock, [&] { return other->known || s.epoch != op.done->epoch; });
+        if (s.epoch != op.done->epoch || other->failed) return false;
     }
     return true;
 }
@@ -47,7 +49,7 @@ bool wait_for_others(std::unique_lock<std::mutex>& lock, const Operation& op) {
 void run(std::unique_lock<std::mutex>& lock, const Operation& op, Timeline& timeline) {
     State& s = state();
     Done& done = *op.done;
-    const auto alive = [&s, &op] { return s.epoch == op.epoch; };
+    const auto alive = [&s, &op] { return s.epoch == op.done->epoch; };
     bool good = wait_for_others(lock, op) && alive();
     if (good && op.work.hangs) {
         s.changed.wait(lock, [&] { return !alive(); });
@@ -170,7 +172,8 @@ bool any_hangs(const Work& work) {
 }  // namespace
 
 void start_worker(const std::shared_ptr<Stream>& stream) {
-    // Detached: a worker ends with its stream, and a hung one must not keep the process from ending.
+    // Detached: a worker ends with its stream, and a hung one must not keep the process from
+    // ending.
     std::thread(work_off, stream).detach();
 }
 
@@ -186,13 +189,14 @@ CUresult submit_and_get(Call& call, const std::shared_ptr<Stream>& stream, Work 
     call.ends_at(room + cost_ns);
     done = std::make_shared<Done>();
     done->argument_bytes = bytes;
+    done->epoch = state().epoch;
     work.hangs = any_hangs(work);
     done->hangs = work.hangs;
     collect_holds(work, done->holds);
     stream->unfinished.push_back(done);
     stream->last = done;
-    stream->queue.push_back({std::move(work), std::move(waits_for), call.entered_ns(),
-                             call.until_ns(), state().epoch, done});
+    stream->queue.push_back(
+        {std::move(work), std::move(waits_for), call.entered_ns(), call.until_ns(), done});
     stream->wake.notify_one();
     return CUDA_SUCCESS;
 }
