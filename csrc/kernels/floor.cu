@@ -7,8 +7,8 @@
 // and with the fake driver of the tests, which knows the kernels by name.
 //
 // Words that host and device share are host-mapped. They are read and written with volatile
-// accesses, which PTX defines as relaxed accesses at system scope: never cached in a register, never
-// merged, one transaction each.
+// accesses, which PTX defines as relaxed accesses at system scope: never cached in a register,
+// never merged, one transaction each.
 
 namespace {
 
@@ -66,15 +66,15 @@ __global__ void ftax_null_256(Bytes256) {}
 __global__ void ftax_null_1024(Bytes1024) {}
 __global__ void ftax_null_4096(Bytes4096) {}
 
-// Tells the host that the kernel runs: its first instruction of note is the store. No fence follows,
-// since nothing else is published with the word.
+// Tells the host that the kernel runs: its first instruction of note is the store. No fence
+// follows, since nothing else is published with the word.
 __global__ void ftax_store(volatile unsigned int* word, unsigned int value) {
     if (is_first_thread()) *word = value;
 }
 
-// Keeps its stream occupied until the host stores `value` to *word, or until the deadline, so that a
-// host that died or waits for this stream cannot hang the device. The deadline is counted from the
-// kernel's own start, on the device's clock; host and device clocks are never compared.
+// Keeps its stream occupied until the host stores `value` to *word, or until the deadline, so that
+// a host that died or waits for this stream cannot hang the device. The deadline is counted from
+// the kernel's own start, on the device's clock; host and device clocks are never compared.
 __global__ void ftax_hold(volatile unsigned int* word, unsigned int value,
                           unsigned long long deadline_ns, volatile unsigned int* outcome) {
     if (!is_first_thread()) return;
@@ -96,7 +96,8 @@ __global__ void ftax_spin(unsigned long long cycles) {
     }
 }
 
-// Runs for a time. %globaltimer advances in steps of up to a microsecond or so: for long spins only.
+// Runs for a time. %globaltimer advances in steps of up to a microsecond or so: for long spins
+// only.
 __global__ void ftax_spin_ns(unsigned long long ns) {
     const unsigned long long start = global_ns();
     while (global_ns() - start < ns) {

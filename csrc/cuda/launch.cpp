@@ -1,0 +1,70 @@
+#include "cuda/launch.hpp"
+
+#include <string>
+
+#include "cuda/facts.hpp"
+
+namespace ftax {
+namespace {
+
+constexpr std::size_t kLargest = 4096;
+
+Kernel null_kernel(int argument_bytes) {
+    switch (argument_bytes) {
+        case 0:
+            return Kernel::null;
+        case 8:
+            return Kernel::null_8;
+        case 64:
+            return Kernel::null_64;
+        case 256:
+            return Kernel::null_256;
+        case 1024:
+            return Kernel::null_1024;
+        case 4096:
+            return Kernel::null_4096;
+        default:
+            throw std::invalid_argument("there is no null kernel with " +
+                                        std::to_string(argument_bytes) +
+                                        " argument bytes; there are 0, 8, 64, 256, 1024 and 4096");
+    }
+}
+
+}  // namespace
+
+Target null_target(Session& session, const LaunchSpec& spec) {
+    // The driver copies the argument out of this array; that it is always the same is the best
+    // case.
+    static std::array<unsigned char, kLargest> bytes{};
+    static std::array<void*, 1> arguments = {bytes.data()};
+    const Kernel kernel = null_kernel(spec.argument_bytes);
+    if (spec.api == LaunchApi::dependent) {
+        if (spec.argument_bytes != 0) {
+            throw std::invalid_argument("the dependent null kernel takes no arguments");
+        }
+        return {session.dependent_kernel(), nullptr};
+    }
+    return {session.kernel(kernel), spec.argument_bytes == 0 ? nullptr : arguments.data()};
+}
+
+void check_spec(const Session& session, const LaunchSpec& spec) {
+    if (spec.grid == 0 || spec.block == 0) {
+        throw std::invalid_argument("grid and block must be at least 1");
+    }
+    const Driver& driver = session.driver();
+    if (spec.api == LaunchApi::cooperative &&
+        attribute(driver, session.context().device(), CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) ==
+            0) {
+        throw CudaUnsupported("this device has no cooperative launch");
+    }
+    if (spec.api == LaunchApi::dependent) {
+        session.require_compute_capability(9, "programmatic dependent launch");
+        // The attribute is younger than the function that takes it.
+        if (driver.version() < 11080) {
+            throw CudaUnsupported("programmatic dependent launch needs CUDA 11.8; the driver has " +
+                                  version_text(driver.version()));
+        }
+    }
+}
+
+}  // namespace ftax

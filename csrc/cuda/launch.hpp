@@ -1,0 +1,178 @@
+// Launches made ready: every launch API as one callable without arguments.
+//
+// A timed loop must not choose, build or convert anything between two launches, and the arguments
+// must stay where the driver is told they are. So a launch is an object, made before the clock is
+// read, whose call operator is the driver call itself:
+//   with_launch(session, spec, stream, [&](const auto& launch) {
+//       t0 = now_ns(); for (…) status = launch(); t1 = now_ns();
+//       launch.check(status); });
+// The body is instantiated once for each launch API: no virtual call, no branch in the loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <tuple>
+
+#include "cuda/session.hpp"
+
+namespace ftax {
+
+// `dependent` is cuLaunchKernelEx with programmatic stream serialisation.
+enum class LaunchApi { kernel, kernel_ex, cooperative, dependent };
+
+struct LaunchSpec {
+    LaunchApi api = LaunchApi::kernel;
+    int argument_bytes = 0;  // 0, 8, 64, 256, 1024 or 4096
+    unsigned int grid = 1;   // blocks
+    unsigned int block = 1;  // threads in a block
+};
+
+// Kernel arguments by value and the array of pointers to them that a launch takes.
+template <class... Values>
+class Arguments {
+  public:
+    explicit Arguments(Values... values) : values_(values...) {
+        std::apply([this](auto&... value) { pointers_ = {static_cast<void*>(&value)...}; },
+                   values_);
+    }
+    Arguments(const Arguments&) = delete;
+    Arguments& operator=(const Arguments&) = delete;
+    void** pointers() { return pointers_.data(); }
+    template <std::size_t Index, class Value>
+    void set(Value value) {
+        std::get<Index>(values_) = value;
+    }
+
+  private:
+    std::tuple<Values...> values_;
+    std::array<void*, sizeof...(Values)> pointers_;
+};
+
+// What is launched: a kernel and its arguments, which must outlive the launches.
+struct Target {
+    CUfunction function;
+    void** arguments;
+};
+
+// cuLaunchKernel, and cuLaunchCooperativeKernel, which takes no extra options.
+class KernelLaunch {
+  public:
+    KernelLaunch(const Driver& driver, const LaunchSpec& spec, Target target, CUstream stream)
+        : driver_(driver),
+          call_(driver.launch_kernel.get()),
+          target_(target),
+          grid_(spec.grid),
+          block_(spec.block),
+          stream_(stream) {}
+    CUresult operator()() const {
+        return call_(target_.function, grid_, 1, 1, block_, 1, 1, 0, stream_, target_.arguments,
+                     nullptr);
+    }
+    void check(CUresult status) const { driver_.check(status, driver_.launch_kernel.symbol()); }
+
+  private:
+    const Driver& driver_;
+    decltype(Driver::launch_kernel)::Pointer call_;
+    Target target_;
+    unsigned int grid_;
+    unsigned int block_;
+    CUstream stream_;
+};
+
+class CooperativeLaunch {
+  public:
+    CooperativeLaunch(const Driver& driver, const LaunchSpec& spec, Target target, CUstream stream)
+        : driver_(driver),
+          call_(driver.launch_cooperative.get()),
+          target_(target),
+          grid_(spec.grid),
+          block_(spec.block),
+          stream_(stream) {}
+    CUresult operator()() const {
+        return call_(target_.function, grid_, 1, 1, block_, 1, 1, 0, stream_, target_.arguments);
+    }
+    void check(CUresult status) const {
+        driver_.check(status, driver_.launch_cooperative.symbol());
+    }
+
+  private:
+    const Driver& driver_;
+    decltype(Driver::launch_cooperative)::Pointer call_;
+    Target target_;
+    unsigned int grid_;
+    unsigned int block_;
+    CUstream stream_;
+};
+
+class ExtendedLaunch {
+  public:
+    ExtendedLaunch(const Driver& driver, const LaunchSpec& spec, Target target, CUstream stream)
+        : driver_(driver), call_(driver.launch_kernel_ex.get()), target_(target) {
+        config_.gridDimX = spec.grid;
+        config_.gridDimY = config_.gridDimZ = 1;
+        config_.blockDimX = spec.block;
+        config_.blockDimY = config_.blockDimZ = 1;
+        config_.hStream = stream;
+        if (spec.api == LaunchApi::dependent) {
+            attribute_.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+            attribute_.value.programmaticStreamSerializationAllowed = 1;
+            config_.attrs = &attribute_;
+            config_.numAttrs = 1;
+        }
+    }
+    ExtendedLaunch(const ExtendedLaunch&) = delete;
+    ExtendedLaunch& operator=(const ExtendedLaunch&) = delete;
+    CUresult operator()() const {
+        return call_(&config_, target_.function, target_.arguments, nullptr);
+    }
+    void check(CUresult status) const { driver_.check(status, driver_.launch_kernel_ex.symbol()); }
+
+  private:
+    const Driver& driver_;
+    decltype(Driver::launch_kernel_ex)::Pointer call_;
+    Target target_;
+    CUlaunchAttribute attribute_{};
+    CUlaunchConfig config_{};
+};
+
+// The null kernel of a spec. Throws std::invalid_argument for argument bytes there is no kernel
+// for.
+Target null_target(Session& session, const LaunchSpec& spec);
+
+// Throws CudaUnsupported where this device or driver has no such launch, std::invalid_argument for
+// a grid or block of zero.
+void check_spec(const Session& session, const LaunchSpec& spec);
+
+// Launches `target` once, untimed, waits for it, then calls body(launch) and returns its result.
+template <class Body>
+auto with_launch(Session& session, const LaunchSpec& spec, Target target, CUstream stream,
+                 const Body& body) {
+    const auto run = [&](const auto& launch) {
+        launch.check(launch());  // whatever the driver prepares at a first launch is prepared here
+        session.drain(stream);
+        return body(launch);
+    };
+    check_spec(session, spec);
+    const Driver& driver = session.driver();
+    switch (spec.api) {
+        case LaunchApi::kernel:
+            return run(KernelLaunch(driver, spec, target, stream));
+        case LaunchApi::cooperative:
+            return run(CooperativeLaunch(driver, spec, target, stream));
+        case LaunchApi::kernel_ex:
+        case LaunchApi::dependent:
+            return run(ExtendedLaunch(driver, spec, target, stream));
+    }
+    throw std::logic_error("no such launch API");
+}
+
+// One block of one thread, checked, on the session's own stream.
+template <class... Values>
+void launch_once(const Session& session, Kernel kernel, Arguments<Values...>& arguments) {
+    const Target target{session.kernel(kernel), arguments.pointers()};
+    const KernelLaunch launch(session.driver(), LaunchSpec{}, target, session.stream());
+    launch.check(launch());
+}
+
+}  // namespace ftax
