@@ -11,7 +11,7 @@ from ftax_micro.errors import UnknownNameError
 from ftax_micro.registry import Registry
 
 
-@pytest.fixture()
+@pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
     (tmp_path / "a_plug_in.py").write_text("answer = 42\n")
     (tmp_path / "a_broken_plug_in.py").write_text("import not_a_package_anyone_has\n")
