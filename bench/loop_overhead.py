@@ -1,0 +1,168 @@
+"""Does the extension's loop cost more than the same loop in plain C?
+
+    python bench/loop_overhead.py [--quick] [-o FILE]
+
+Variants, each timed block by block in one process (loop_overhead.c is compiled alone, with the
+flags of the extension's release build, into a shared library that is loaded beside it):
+
+call_direct            calls of an empty function through an opaque pointer
+submit, dearest        launches through the tests' fake driver at its default cost of a launch
+submit, cheapest       the same with every cost of the fake at 0: what is left are its locks and
+                       look-ups, so that a few nanoseconds of ours would show
+
+Targets: call_direct within 0.3 ns or 1.10 of plain C; submit at most 1.02. Needs a C compiler; the
+submit rows also a C++ compiler, NVIDIA's cuda.h and an extension with the CUDA device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from common import BENCH, ROOT, attempt, difference, finish, interleave, parser, ratio, slope_of
+from rows import Row, skipped
+
+from ftax_micro.devices import open_device
+from ftax_micro.devices._extension import core
+from ftax_micro.devices.contract import FloorRow
+from ftax_micro.measurement import calibrate, measure_slope
+from ftax_micro.records import ClockFacts, Plan
+
+FLAGS = ("-O3", "-DNDEBUG", "-fPIC", "-std=gnu11", "-Wall", "-Wextra", "-Werror")
+# A block of calls this long has some 10^5 clock ticks and fits between two timer interrupts.
+BLOCK_S = 1e-3
+# One estimate of a slope: long enough for some dozens of bursts of every size.
+SLOPE_S = 0.15
+CHEAPEST = ("submit_ns", "body_ns", "gap_ns", "start_ns", "start_active_ns", "sync_spin_ns")
+
+
+class NoCompiler(Exception):
+    """There is no C compiler here."""
+
+
+def plain_library(folder: Path) -> ctypes.CDLL:
+    """loop_overhead.c, compiled and loaded. Errors: `NoCompiler`; the compiler's complaint."""
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        raise NoCompiler("no C compiler: set CC, or install cc")
+    output = folder / "loop_overhead.so"
+    command = [compiler, *FLAGS, "-shared", str(BENCH / "loop_overhead.c"), "-o", str(output)]
+    done = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr}")
+    library = ctypes.CDLL(str(output))
+    for name in ("plain_call_direct", "plain_submit_burst"):
+        function = getattr(library, name)
+        function.argtypes, function.restype = [ctypes.c_int64], ctypes.c_int64
+    library.plain_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
+    return library
+
+
+def call_direct(library: ctypes.CDLL, blocks: int) -> Row:
+    """Ours against plain C, seconds per call."""
+    ours = core().host.call_direct
+    loops = calibrate(ours, clock_facts(), BLOCK_S)
+    samples = interleave(
+        {
+            "ours": lambda: ours(loops) / loops,
+            "plain C": lambda: library.plain_call_direct(loops) * 1e-9 / loops,
+        },
+        blocks,
+    )
+    a, b = samples.values()
+    figures = [ratio(a, b, limit=1.10), difference(a, b, limit=0.3e-9)]
+    return Row(name="call_direct", samples=samples, figures=figures, facts={"loops": loops})
+
+
+def clock_facts() -> ClockFacts:
+    """The measuring clock, measured."""
+    found = core().host.measure_clock()
+    return ClockFacts(name="steady_clock", tick_s=found.tick_s, read_cost_s=found.read_cost_s)
+
+
+def submit(library: ctypes.CDLL, build_folder: Path, blocks: int) -> list[Row]:
+    """The submit row of the cuda device over the fake driver, and plain C over the same."""
+    names = ["submit, dearest", "submit, cheapest"]
+    if not core().has_cuda:
+        return [skipped(name, "this build of the extension has no CUDA device") for name in names]
+    sys.path.insert(0, str(ROOT / "tests"))
+    from fake_cuda import FakeCuda
+    from fake_cuda.build import Builder, NotBuildable
+
+    try:
+        path = Builder(build_folder).driver()
+    except NotBuildable as reason:
+        return [skipped(name, str(reason)) for name in names]
+    os.environ["FTAX_MICRO_CUDA_DRIVER"] = str(path)
+    fake = FakeCuda(path)
+    device = open_device("cuda:0")
+    ptx = (ROOT / "csrc" / "kernels" / "floor.ptx").read_bytes()
+    if status := library.plain_open(str(path).encode(), ptx):
+        raise RuntimeError(f"plain C could not open the fake driver: {status}")
+    try:
+        row = next(row for row in device.rows() if row.name == "submit")
+        dearest = submit_row(names[0], row, library, device.clock, blocks)
+        fake.configure(**dict.fromkeys(CHEAPEST, 0))
+        return [dearest, submit_row(names[1], row, library, device.clock, blocks)]
+    finally:
+        library.plain_close()
+        device.close()
+
+
+def submit_row(
+    name: str, row: FloorRow, library: ctypes.CDLL, clock: ClockFacts, blocks: int
+) -> Row:
+    """Slopes of both over the same burst sizes, block by block."""
+    plan = Plan(min_time_s=SLOPE_S, timeout_s=SLOPE_S, half_width=0.0, warmup_time_s=0.01)
+    setting = row.settings[0]
+    sizes = [level.count for level in row.measure(setting, plan).data.levels]
+    samples = interleave(
+        {
+            "ours": lambda: slope_of(row.measure(setting, plan).data),
+            "plain C": lambda: slope_of(measure_slope(plain_burst(library), sizes, plan, clock)),
+        },
+        blocks,
+    )
+    figures = [ratio(*samples.values(), limit=1.02)]
+    facts: dict[str, Any] = {"bursts": ",".join(map(str, sizes)), **setting}
+    return Row(name=name, samples=samples, figures=figures, facts=facts)
+
+
+def plain_burst(library: ctypes.CDLL) -> Callable[[int], float]:
+    """Plain C's burst as the measuring core's probe."""
+
+    def probe(count: int) -> float:
+        elapsed_ns = library.plain_submit_burst(count)
+        if elapsed_ns <= 0:
+            raise RuntimeError(f"a plain launch failed with CUresult {-elapsed_ns}")
+        return float(elapsed_ns) * 1e-9
+
+    return probe
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser(__doc__)
+    options.add_argument("--fake-dir", type=Path, help="where the fake driver is built and kept")
+    args = options.parse_args(argv)
+    calls, slopes = (12, 8) if args.quick else (400, 60)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        try:
+            library = plain_library(folder)
+        except NoCompiler as reason:
+            rows = [skipped(what, str(reason)) for what in ("call_direct", "submit")]
+        else:
+            rows = attempt("call_direct", lambda: call_direct(library, calls))
+            rows += attempt("submit", lambda: submit(library, args.fake_dir or folder, slopes))
+    return finish("loop_overhead", rows, args, {"block_s": BLOCK_S, "flags": " ".join(FLAGS)})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

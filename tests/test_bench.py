@@ -1,0 +1,181 @@
+"""The scripts in bench/ run end to end, and their files and tables say what was measured.
+
+Nothing here asserts a time or a ratio's size: targets are for an idle machine and are not enforced.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCH = Path(__file__).resolve().parent.parent / "bench"
+
+OPTIONS = {
+    "loop_overhead": [],
+    "peers": [],
+    "repeatability": ["--runs", "2", "--probe", "call_extension"],
+    "import_cost": [],
+    "launch_peers": [],
+}
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports a module of bench/ by name, as its scripts see each other."""
+    monkeypatch.syspath_prepend(str(BENCH))
+    return importlib.import_module
+
+
+def run(script: str, output: Path, *options: str) -> tuple[dict[str, Any], str]:
+    command = [sys.executable, str(BENCH / f"{script}.py"), "--quick", "-o", str(output)]
+    done = subprocess.run(
+        [*command, *OPTIONS[script], *options],
+        capture_output=True,
+        text=True,
+        check=False,
+        # A GPU, where there is one, has no part in this.
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return json.loads(output.read_text()), done.stdout
+
+
+def check_row(row: dict[str, Any]) -> None:
+    """A row that did not run has its reason; one that did, samples its figures follow from."""
+    if row["status"] != "ok":
+        assert row["status"] == "skipped"
+        assert row["reason"]
+        return
+    series = list(row["samples"].values())
+    assert series
+    assert len({len(values) for values in series}) == 1
+    assert all(value > 0 and math.isfinite(value) for values in series for value in values)
+    for figure in row["figures"]:
+        if figure["low"] is not None:
+            assert figure["low"] <= figure["value"] <= figure["high"]
+        if figure["what"] == "ratio":
+            logs = [math.log(a / b) for a, b in zip(*series, strict=True)]
+            assert figure["value"] == pytest.approx(math.exp(statistics.median(logs)), rel=1e-6)
+
+
+@pytest.mark.parametrize("script", OPTIONS)
+def test_script_measures_and_writes(
+    script: str, tmp_path: Path, bench: Any, request: pytest.FixtureRequest
+) -> None:
+    options = []
+    if script == "loop_overhead" and request.config.cache is not None:
+        options = ["--fake-dir", str(request.config.cache.mkdir("fake_cuda"))]
+    output = tmp_path / "out.json"
+    report, table = run(script, output, *options)
+    assert report["bench"] == script
+    assert report["quick"] is True
+    assert report["machine"]["python"]
+    assert report["rows"]
+    for row in report["rows"]:
+        check_row(row)
+        assert f"| {row['name']} |" in table
+    assert bench("rows").decode(output.read_bytes()).rows  # the file's own types hold
+
+
+def test_launch_peers_without_a_gpu_skips_every_peer(tmp_path: Path) -> None:
+    report, _ = run("launch_peers", tmp_path / "out.json")
+    assert {row["status"] for row in report["rows"]} == {"skipped"}
+    assert any("CUDA C++" in row["name"] for row in report["rows"])
+
+
+def test_all_benches_end_in_one_file_and_the_readme(
+    bench: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_all = bench("run_all")
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- table: begin -->\nold\n<!-- table: end -->\nafter\n")
+    monkeypatch.setattr(run_all, "SCRIPTS", ("import_cost",))
+    monkeypatch.setattr(run_all, "README", readme)
+    output = tmp_path / "all.json"
+    assert run_all.main(["--quick", "--readme", "-o", str(output)]) == 0
+    reports = json.loads(output.read_text())
+    assert [report["bench"] for report in reports] == ["import_cost"]
+    table = capsys.readouterr().out.strip()
+    assert "| import ftax_micro |" in table
+    text = readme.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert table in text
+    assert "old" not in text
+
+
+def figure(bench: Any, low: float | None, high: float | None, limit: float | None) -> Any:
+    value = 1.0 if low is None or high is None else (low + high) / 2
+    make = bench("rows").Figure
+    return make(what="ratio", unit="ratio", value=value, low=low, high=high, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ([], None),
+        ([(0.9, 1.1, None)], None),
+        ([(0.9, 1.1, 1.1)], "met"),
+        ([(0.9, 1.1, 1.0)], "undecided"),
+        ([(0.9, 1.1, 0.8)], "not met"),
+        ([(None, None, 2.0)], "undecided"),
+        ([(0.9, 1.1, 0.8), (0.9, 1.1, 1.2)], "met"),  # alternatives
+        ([(0.9, 1.1, 0.8), (0.9, 1.1, 1.0)], "undecided"),
+    ],
+)
+def test_verdict_needs_the_whole_interval(
+    bench: Any, figures: list[tuple[float | None, float | None, float | None]], expected: str | None
+) -> None:
+    rows = bench("rows")
+    row = rows.Row(name="x", figures=[figure(bench, *numbers) for numbers in figures])
+    assert rows.verdict(row) == expected
+
+
+def test_blocks_turn_the_order_round_and_drop_warm_up(bench: Any) -> None:
+    calls: list[str] = []
+
+    def probe(name: str) -> float:
+        calls.append(name)
+        return float(len(calls))
+
+    probes = {"a": lambda: probe("a"), "b": lambda: probe("b")}
+    samples = bench("common").interleave(probes, 3)
+    assert calls == list("abbaabba")
+    assert samples == {"a": [4.0, 5.0, 8.0], "b": [3.0, 6.0, 7.0]}
+
+
+def test_file_keeps_what_was_measured(bench: Any) -> None:
+    rows = bench("rows")
+    row = rows.Row(
+        name="x", samples={"ours": [1.25e-9, 2.5e-9]}, figures=[figure(bench, 0.9, 1.1, 1.0)]
+    )
+    report = rows.Report(
+        bench="b",
+        created_at="2026-01-01",
+        quick=False,
+        machine={"cpu": "c"},
+        settings={},
+        rows=[row],
+    )
+    assert rows.decode(rows.encode(report)) == report
+
+
+@pytest.mark.parametrize(
+    ("facts", "name"),
+    [
+        ({"gpus": ["NVIDIA H200, driver 580.1"], "cpu": "x"}, "h200"),
+        ({"gpus": [], "cpu": "Intel(R) Xeon(R) Processor @ 2.50GHz"}, "intel-xeon-2.50ghz"),
+        ({"gpus": [], "cpu": None}, "unknown"),
+    ],
+)
+def test_machine_name_is_a_file_name(bench: Any, facts: dict[str, Any], name: str) -> None:
+    assert bench("common").machine_name(facts) == name
