@@ -86,7 +86,9 @@ def estimate_of(data: Data, confidence: float) -> Estimate:
     if data.estimate == "median":
         return stats.median_interval(data.samples, confidence)
     counts = [level.count for level in data.levels]
-    line = stats.slope_interval(counts, [level.samples_s for level in data.levels], confidence)
+    levels = [level.samples_s for level in data.levels]
+    resamples = stats.resamples_for(confidence)
+    line = stats.slope_interval(counts, levels, confidence, resamples=resamples)
     return line.slope if data.estimate == "slope" else line.intercept
 
 
@@ -104,10 +106,12 @@ def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
             processes=len(group),
         )
     data = [m.data for m in measured if m.data is not None]
-    joined = _joined([estimate_of(d, confidence) for d in data], confidence)
-    shift = sum(c.value_s for c in first.corrections)
-    value = joined.value - shift
-    values = [x - shift for d in data for x in d.samples]
+    shifts = [sum(c.value_s for c in m.corrections) for m in measured]
+    estimates = [estimate_of(d, confidence) for d in data]
+    joined = _joined([_shifted(e, s) for e, s in zip(estimates, shifts, strict=True)], confidence)
+    value = joined.value
+    below, above = _systematic(measured)
+    values = [x - s for d, s in zip(data, shifts, strict=True) for x in d.samples]
     return Summary(
         device=first.device,
         name=first.name,
@@ -116,10 +120,10 @@ def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
         reason=None,
         unit=data[0].unit,
         value=value,
-        low=None if joined.low is None else joined.low - shift,
-        high=None if joined.high is None else joined.high - shift,
-        systematic_low=value + sum(c.value_s - c.high_s for c in first.corrections),
-        systematic_high=value + sum(c.value_s - c.low_s for c in first.corrections),
+        low=joined.low,
+        high=joined.high,
+        systematic_low=value - below,
+        systematic_high=value + above,
         count=sum(len(d.samples) + sum(len(x.samples_s) for x in d.levels) for d in data),
         censored=sum(d.censored for d in data),
         processes=len(group),
@@ -142,6 +146,17 @@ def _worst_residual(data: Data) -> float | None:
     counts = [level.count for level in data.levels]
     samples = [level.samples_s for level in data.levels]
     return stats.slope_interval(counts, samples, resamples=1).worst_residual
+
+
+def _systematic(measured: Sequence[Measurement]) -> tuple[float, float]:
+    """How far below and above the truth could lie, whichever process' corrections are wrong."""
+    below = max(sum(c.high_s - c.value_s for c in m.corrections) for m in measured)
+    above = max(sum(c.value_s - c.low_s for c in m.corrections) for m in measured)
+    return below, above
+
+
+def _shifted(estimate: Estimate, shift: float) -> Estimate:
+    return Estimate(*(None if v is None else v - shift for v in estimate))  # type: ignore[arg-type]
 
 
 def _joined(estimates: Sequence[Estimate], confidence: float) -> Estimate:
