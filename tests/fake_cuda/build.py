@@ -97,11 +97,11 @@ class Builder:
         self.folder = folder
         self.compiler = find_compiler()
         include = find_cuda_include()
-        self.flags = ["-std=c++17", "-O1", "-g", "-fPIC", "-pthread", *WARNINGS]
+        self.flags = ["-std=c++17", "-O1", "-fPIC", "-pthread", *WARNINGS]
         self.flags += ["-isystem", str(include)]
         if sanitize:
             self.flags += [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"]
-            self.flags += ["-fno-omit-frame-pointer"]
+            self.flags += ["-g", "-fno-omit-frame-pointer"]
         headers = [*sorted(SOURCES.glob("*.hpp")), SOURCES / "keys.def", include / "cuda.h"]
         self._common = _digest(self.compiler, *self.flags, *(p.read_bytes() for p in headers))
 
