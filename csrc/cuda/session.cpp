@@ -63,7 +63,8 @@ Session::~Session() {
 void Session::close() {
     if (parts_ == nullptr) return;
     if (!abandoned_ && driver_.is_own_process()) {
-        const Use use(*this);
+        Use use(*this);
+        use.leave_context();
         finish();
     } else {
         finish();

@@ -74,6 +74,8 @@ class Session {
     class Use {
       public:
         explicit Use(Session& session);
+        // Gives the thread's former context back early: before this one ends, which close() does.
+        void leave_context() { current_.reset(); }
 
       private:
         struct Exclusive {
