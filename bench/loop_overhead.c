@@ -39,13 +39,16 @@ static int (*release)(int);
 static int (*destroy_stream)(void *);
 static int (*unload)(void *);
 
-/* 0, or -1 where the library or a symbol is missing, or the CUresult of the call that failed. */
+/* Opens once; further calls do nothing. 0, or -1 where the library or a symbol is missing, or the
+ * CUresult of the call that failed. */
 int plain_open(const char *library, const char *ptx) {
+    if (stream != NULL) return 0;
     void *driver = dlopen(library, RTLD_NOW);
     if (driver == NULL) return -1;
     int (*init)(unsigned) = (int (*)(unsigned))dlsym(driver, "cuInit");
     int (*retain)(void **, int) = (int (*)(void **, int))dlsym(driver, "cuDevicePrimaryCtxRetain");
-    int (*load)(void **, const void *) = (int (*)(void **, const void *))dlsym(driver, "cuModuleLoadData");
+    int (*load)(void **, const void *) =
+        (int (*)(void **, const void *))dlsym(driver, "cuModuleLoadData");
     int (*get)(void **, void *, const char *) =
         (int (*)(void **, void *, const char *))dlsym(driver, "cuModuleGetFunction");
     int (*create)(void **, unsigned) = (int (*)(void **, unsigned))dlsym(driver, "cuStreamCreate");
@@ -85,11 +88,13 @@ int64_t plain_submit_burst(int64_t count) {
 
 /* Gives everything back; the first status that is not 0. */
 int plain_close(void) {
+    if (stream == NULL) return 0;
     int first = set_current(context);
     const int statuses[] = {synchronize(stream), destroy_stream(stream), unload(module), release(0)};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; ++i) {
         if (first == 0) first = statuses[i];
     }
     set_current(NULL);
+    stream = NULL;
     return first;
 }

@@ -17,6 +17,7 @@ submit rows also a C++ compiler, NVIDIA's cuda.h and an extension with the CUDA 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import shutil
 import subprocess
@@ -24,23 +25,27 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from common import BENCH, ROOT, attempt, difference, finish, interleave, parser, ratio, slope_of
 from rows import Row, skipped
 
-from ftax_micro.devices import open_device
+from ftax_micro.devices import cuda_unavailable_reason, open_device
 from ftax_micro.devices._extension import core
-from ftax_micro.devices.contract import FloorRow
+from ftax_micro.devices.contract import Device
 from ftax_micro.measurement import calibrate, measure_slope
-from ftax_micro.records import ClockFacts, Plan
+from ftax_micro.records import ClockFacts, Data, Plan
 
 FLAGS = ("-O3", "-DNDEBUG", "-fPIC", "-std=gnu11", "-Wall", "-Wextra", "-Werror")
 # A block of calls this long has some 10^5 clock ticks and fits between two timer interrupts.
 BLOCK_S = 1e-3
 # One estimate of a slope: long enough for some dozens of bursts of every size.
 SLOPE_S = 0.15
-CHEAPEST = ("submit_ns", "body_ns", "gap_ns", "start_ns", "start_active_ns", "sync_spin_ns")
+# The fake's settings, in nanoseconds, that differ from its defaults.
+FREE = ("submit_ns", "body_ns", "gap_ns", "start_ns", "start_active_ns", "sync_spin_ns")
+COSTS: dict[str, dict[str, int]] = {
+    "submit, dearest": {},
+    "submit, cheapest": dict.fromkeys(FREE, 0),
+}
 
 
 class NoCompiler(Exception):
@@ -89,50 +94,67 @@ def clock_facts() -> ClockFacts:
 
 def submit(library: ctypes.CDLL, build_folder: Path, blocks: int) -> list[Row]:
     """The submit row of the cuda device over the fake driver, and plain C over the same."""
-    names = ["submit, dearest", "submit, cheapest"]
-    if not core().has_cuda:
-        return [skipped(name, "this build of the extension has no CUDA device") for name in names]
     sys.path.insert(0, str(ROOT / "tests"))
-    from fake_cuda import FakeCuda
+    from fake_cuda import FakeCuda, keys
     from fake_cuda.build import Builder, NotBuildable
 
     try:
         path = Builder(build_folder).driver()
-    except NotBuildable as reason:
-        return [skipped(name, str(reason)) for name in names]
+    except NotBuildable as error:
+        return [skipped(name, str(error)) for name in COSTS]
     os.environ["FTAX_MICRO_CUDA_DRIVER"] = str(path)
+    if reason := cuda_unavailable_reason():
+        return [skipped(name, reason) for name in COSTS]
     fake = FakeCuda(path)
-    device = open_device("cuda:0")
-    ptx = (ROOT / "csrc" / "kernels" / "floor.ptx").read_bytes()
-    if status := library.plain_open(str(path).encode(), ptx):
-        raise RuntimeError(f"plain C could not open the fake driver: {status}")
+    orders = []
     try:
-        row = next(row for row in device.rows() if row.name == "submit")
-        dearest = submit_row(names[0], row, library, device.clock, blocks)
-        fake.configure(**dict.fromkeys(CHEAPEST, 0))
-        return [dearest, submit_row(names[1], row, library, device.clock, blocks)]
+        for _ in range(2):  # ours is opened first, then once more after plain C
+            device = open_device("cuda:0")
+            try:
+                sides = Sides(device, library, path)
+                orders.append([])
+                for settings in COSTS.values():
+                    fake.configure(**{name: settings.get(name, keys()[name]) for name in FREE})
+                    orders[-1].append(interleave(sides.probes(), blocks))
+            finally:
+                device.close()
     finally:
         library.plain_close()
-        device.close()
+    blocks_of = zip(*orders, strict=True)
+    return [submit_row(name, *both) for name, both in zip(COSTS, blocks_of, strict=True)]
 
 
-def submit_row(
-    name: str, row: FloorRow, library: ctypes.CDLL, clock: ClockFacts, blocks: int
-) -> Row:
-    """Slopes of both over the same burst sizes, block by block."""
-    plan = Plan(min_time_s=SLOPE_S, timeout_s=SLOPE_S, half_width=0.0, warmup_time_s=0.01)
-    setting = row.settings[0]
-    sizes = [level.count for level in row.measure(setting, plan).data.levels]
-    samples = interleave(
-        {
-            "ours": lambda: slope_of(row.measure(setting, plan).data),
-            "plain C": lambda: slope_of(measure_slope(plain_burst(library), sizes, plan, clock)),
-        },
-        blocks,
-    )
-    figures = [ratio(*samples.values(), limit=1.02)]
-    facts: dict[str, Any] = {"bursts": ",".join(map(str, sizes)), **setting}
-    return Row(name=name, samples=samples, figures=figures, facts=facts)
+def submit_row(name: str, first: dict[str, list[float]], second: dict[str, list[float]]) -> Row:
+    """Both orders as one: the geometric mean of a block with ours opened first and one after."""
+    samples = {
+        label: [math.sqrt(a * b) for a, b in zip(first[label], second[label], strict=True)]
+        for label in first
+    }
+    return Row(name=name, samples=samples, figures=[ratio(*samples.values(), limit=1.02)])
+
+
+class Sides:
+    """Our submit row and plain C's bursts over the same driver, in the same burst sizes."""
+
+    def __init__(self, device: Device, library: ctypes.CDLL, driver: Path) -> None:
+        self._row = next(row for row in device.rows() if row.name == "submit")
+        self._plan = Plan(min_time_s=SLOPE_S, timeout_s=SLOPE_S, half_width=0.0, warmup_time_s=0.01)
+        self._library, self._clock = library, device.clock
+        self._sizes = [level.count for level in self._ours().levels]
+        ptx = (ROOT / "csrc" / "kernels" / "floor.ptx").read_bytes()
+        if status := library.plain_open(str(driver).encode(), ptx):
+            raise RuntimeError(f"plain C could not open the fake driver: {status}")
+
+    def probes(self) -> dict[str, Callable[[], float]]:
+        """One slope of each, seconds a launch."""
+        burst = plain_burst(self._library)
+        return {
+            "ours": lambda: slope_of(self._ours()),
+            "plain C": lambda: slope_of(measure_slope(burst, self._sizes, self._plan, self._clock)),
+        }
+
+    def _ours(self) -> Data:
+        return self._row.measure(self._row.settings[0], self._plan).data
 
 
 def plain_burst(library: ctypes.CDLL) -> Callable[[int], float]:

@@ -72,8 +72,9 @@ def test_script_measures_and_writes(
     script: str, tmp_path: Path, bench: Any, request: pytest.FixtureRequest
 ) -> None:
     options = []
-    if script == "loop_overhead" and request.config.cache is not None:
-        options = ["--fake-dir", str(request.config.cache.mkdir("fake_cuda"))]
+    cache = getattr(request.config, "cache", None)
+    if script == "loop_overhead" and cache is not None:
+        options = ["--fake-dir", str(cache.mkdir("fake_cuda"))]
     output = tmp_path / "out.json"
     report, table = run(script, output, *options)
     assert report["bench"] == script
