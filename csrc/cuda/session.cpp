@@ -46,12 +46,13 @@ Session::Session(int device, const std::string& driver_path, WaitStyle style, do
         throw std::invalid_argument("the deadline must be positive, in seconds");
     }
     context_ = std::make_unique<Context>(driver_, device, style);
-    const MakeCurrent current(*context_);
-    parts_ = std::make_unique<Parts>(*context_);
     try {
+        const MakeCurrent current(*context_);  // ends before finish(), which frees the context
+        parts_ = std::make_unique<Parts>(*context_);
         launch_all_once();
     } catch (...) {
-        finish();  // kernels may be under way; what they use is freed after they end
+        // Kernels may be under way; what they use is freed after they end.
+        if (parts_ != nullptr) finish();
         throw;
     }
 }
