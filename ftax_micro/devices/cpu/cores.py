@@ -17,8 +17,8 @@ def parse_core_list(text: str) -> list[int]:
     """Cores named by the kernel's list format, ``0-3,8``. Errors: `ValueError`."""
     cores: list[int] = []
     for part in filter(None, text.strip().split(",")):
-        first, _, last = part.partition("-")
-        cores.extend(range(int(first), int(last or first) + 1))
+        first, dash, last = part.partition("-")
+        cores.extend(range(int(first), int(last if dash else first) + 1))
     return cores
 
 
