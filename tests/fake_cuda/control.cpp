@@ -25,6 +25,8 @@ void forget_objects(std::unique_lock<std::mutex>& lock) {
     s.give_up(CUDA_SUCCESS);
     std::vector<std::shared_ptr<Done>> all;
     for (const auto& [handle, object] : s.objects) {
+        // A module and its functions hold each other until it is unloaded.
+        if (auto* module = dynamic_cast<Module*>(object.get())) module->functions.clear();
         auto* stream = dynamic_cast<Stream*>(object.get());
         if (stream == nullptr) continue;
         if (stream->last != nullptr) all.push_back(stream->last);
