@@ -27,12 +27,8 @@ class CpuDevice:
     name = "cpu"
 
     def __init__(self) -> None:
-        extension = core()
-        measured = extension.host.measure_clock(_CLOCK_ROUNDS)
-        self.clock = ClockFacts(
-            name="steady_clock", tick_s=measured.tick_s, read_cost_s=measured.read_cost_s
-        )
-        self.topology = Topology.read(extension.host.allowed_cores())
+        self.clock = measured_clock()
+        self.topology = Topology.read(core().host.allowed_cores())
 
     def describe(self) -> DeviceFacts:
         """Model, cores, and what stands for the queue."""
@@ -61,6 +57,12 @@ class CpuDevice:
 
     def close(self) -> None:
         """Nothing is held between rows."""
+
+
+def measured_clock() -> ClockFacts:
+    """The one clock that all loops stamp, with its measured tick and read cost (seconds)."""
+    measured = core().host.measure_clock(_CLOCK_ROUNDS)
+    return ClockFacts(name="steady_clock", tick_s=measured.tick_s, read_cost_s=measured.read_cost_s)
 
 
 def _cpu_model(cpuinfo: Path) -> str | None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 from ftax_micro.devices._extension import core
-from ftax_micro.errors import DeviceUnavailableError
+from ftax_micro.devices.contract import FloorRow
+from ftax_micro.devices.cpu import measured_clock
+from ftax_micro.devices.cpu.cores import Topology
+from ftax_micro.devices.cuda.call_rows import call_rows
+from ftax_micro.devices.cuda.loops import Loops
+from ftax_micro.devices.cuda.stream_rows import stream_rows
+from ftax_micro.devices.cuda.wait_rows import wait_rows
+from ftax_micro.errors import DeviceUnavailableError, Skip
+from ftax_micro.gpu_monitor import GpuMonitor
+from ftax_micro.records import DeviceFacts, DeviceState
 
 
 def unavailable_reason() -> str | None:
@@ -15,16 +25,74 @@ def unavailable_reason() -> str | None:
             "this build of ftax_micro has no CUDA device "
             "(no cuda.h was found when it was installed)"
         )
-    return "this version of ftax_micro measures the cpu only"
+    try:
+        core().cuda.device_count("")
+    except (core().cuda.CudaUnavailable, core().cuda.CudaError) as error:
+        return str(error)
+    return None
 
 
 def device_count() -> int:
-    """How many CUDA devices can be used."""
-    return 0
+    """How many CUDA devices can be used; call `unavailable_reason` first."""
+    return int(core().cuda.device_count(""))
 
 
 class CudaDevice:
-    """A CUDA device by ordinal."""
+    """A CUDA device by ordinal, its primary context held until `close`."""
 
-    def __new__(cls, ordinal: int) -> NoReturn:
-        raise DeviceUnavailableError(f"cuda:{ordinal} is not available: {unavailable_reason()}")
+    def __init__(self, ordinal: int) -> None:
+        self.name = f"cuda:{ordinal}"
+        self.clock = measured_clock()
+        self._loops = Loops(ordinal)
+        cuda = core().cuda
+        try:
+            self._facts: Any = cuda.device_facts(ordinal, "")
+            self._loops.session()
+        except Skip:
+            pass  # another user of the context keeps its wait style: the rows that need one say so
+        except (cuda.CudaUnavailable, cuda.CudaError, cuda.CudaTimeout) as error:
+            raise DeviceUnavailableError(f"{self.name} is not available: {error}") from error
+        self._monitor = GpuMonitor(
+            uuid=f"GPU-{self._facts.uuid}", pci_bus_id=self._facts.pci_bus_id
+        )
+
+    def describe(self) -> DeviceFacts:
+        """Name, compute capability, driver, and what identifies the GPU."""
+        facts = self._facts
+        return DeviceFacts(
+            name=self.name,
+            kind="cuda",
+            model=facts.name,
+            facts={
+                "uuid": f"GPU-{facts.uuid}",
+                "pci_bus_id": facts.pci_bus_id,
+                "compute_capability": (
+                    f"{facts.compute_capability_major}.{facts.compute_capability_minor}"
+                ),
+                "memory_bytes": facts.memory_bytes,
+                "compute_mode": facts.compute_mode,
+                "driver_version": facts.driver_version,
+                "driver_path": facts.driver_path,
+                "multiprocessors": facts.attributes.get("multiprocessor_count"),
+                "queue_knee": self._loops.knee(),
+                "monitor": self._monitor.reason,
+            },
+        )
+
+    def rows(self) -> Sequence[FloorRow]:
+        """All rows of the launch anatomy that are measured without a tracer."""
+        topology = Topology.read(core().host.allowed_cores())
+        return [
+            *stream_rows(self._loops, self.clock),
+            *wait_rows(self._loops, self.clock, topology),
+            *call_rows(self._loops, self.clock),
+        ]
+
+    def state(self) -> DeviceState | None:
+        """SM clock, throttle reasons and temperature now, as far as NVML tells."""
+        return self._monitor.state()
+
+    def close(self) -> None:
+        """Release the context. Safe to call twice."""
+        self._loops.close()
+        self._monitor.close()

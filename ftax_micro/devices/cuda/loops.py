@@ -1,0 +1,145 @@
+"""The extension's CUDA loops, called with settings: the one place that knows their signatures.
+
+All times are seconds. A setting names a launch by `api` (``kernel``, ``kernel_ex``,
+``cooperative``, ``dependent``, ``runtime``), `argument_bytes`, `grid`, `block`; how long the host
+idles before it by `idle_ns` and `idle_by` (``spin`` or ``sleep``).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ftax_micro.devices._extension import core
+from ftax_micro.devices.contract import Outcome
+from ftax_micro.errors import Hung, Skip
+from ftax_micro.records import Plan, Setting
+
+# A device that has not done a microsecond's work after this long is not going to.
+DEADLINE_S = 20.0
+# The holder of a held stream ends by itself after this long, whatever becomes of the host.
+HOLD_DEADLINE_S = 2.0
+# Longer than a blocked thread needs to be asleep for sure.
+SYNC_LEAD_S = 100e-6
+_KNEE_CAP = 8192
+_KNEE_SPIN_S = 50e-3
+_KNEE_FALLBACK = 256
+# How the context waits in rows that do not ask for a style: the cheapest, and the most repeatable.
+DEFAULT_WAIT = "spin"
+
+
+class Loops:
+    """A device's session, reopened where a row needs another wait style."""
+
+    def __init__(self, ordinal: int) -> None:
+        self._ordinal = ordinal
+        self._session: Any = None
+        self._wait: str | None = None
+        self._knee: int | None = None
+
+    @property
+    def extension(self) -> Any:
+        """``_core.cuda``."""
+        return core().cuda
+
+    def session(self, wait: str = DEFAULT_WAIT) -> Any:
+        """The session with the context's wait style `wait`; a former one is closed.
+
+        Errors: what opening raises; `Skip` where another user of the context keeps its style.
+        """
+        if self._session is None or self._wait != wait:
+            self.close()
+            style = getattr(self.extension.WaitStyle, "yield_" if wait == "yield" else wait)
+            self._session = self.extension.Session(self._ordinal, "", style, DEADLINE_S)
+            self._wait = wait
+            effective = self._session.wait_style
+            if effective != style:
+                raise Skip(
+                    f"the context waits by {effective.name.rstrip('_')} and cannot be changed: "
+                    "another part of this process uses it"
+                )
+        return self._session
+
+    def close(self) -> None:
+        """Give the context back."""
+        session, self._session, self._wait = self._session, None, None
+        if session is not None:
+            session.close()
+
+    def spec(self, setting: Setting) -> Any:
+        """The launch a setting describes."""
+        return self.extension.LaunchSpec(
+            api=getattr(self.extension.LaunchApi, str(setting.get("api", "kernel"))),
+            argument_bytes=int(setting.get("argument_bytes", 0)),
+            grid=int(setting.get("grid", 1)),
+            block=int(setting.get("block", 1)),
+        )
+
+    def idle(self, setting: Setting) -> Any:
+        """What the host does before each timed launch."""
+        idle_s = float(setting.get("idle_ns", 0)) * 1e-9
+        return self.extension.Idle(idle_s, setting.get("idle_by", "spin") == "sleep")
+
+    def knee(self) -> int:
+        """Launches that fit into the queue (256 where no launch ever blocked), found once."""
+        if self._knee is None:
+            self._knee = self.find_knee({}) or _KNEE_FALLBACK
+        return self._knee
+
+    def find_knee(self, setting: Setting) -> int | None:
+        """Launches that fit behind a kernel of 50 ms; None where 8,192 did."""
+        found = self.extension.queue_knee(
+            self.session(), self.spec(setting), _KNEE_CAP, _KNEE_SPIN_S
+        )
+        return None if found.launches is None else int(found.launches)
+
+    def to_start(self, setting: Setting, shots: int) -> list[float]:
+        """Launch call begins to the host sees the kernel's store; NaN for censored shots."""
+        starts = self.extension.to_start(
+            self.session(), self.spec(setting), shots, self.idle(setting)
+        )
+        pairs = zip(starts.seconds, starts.censored, strict=True)
+        return [math.nan if censored else float(value) for value, censored in pairs]
+
+    def round_trips(self, shots: int) -> list[float]:
+        """In-kernel reads of a host word, cycles turned into seconds by the loop's two clocks."""
+        trips = self.extension.round_trip(self.session(), shots)
+        if not trips.total_ns:
+            raise Skip("the device's nanosecond clock did not move during the reads")
+        seconds_per_cycle = trips.total_ns * 1e-9 / trips.total_cycles
+        return [float(value) * seconds_per_cycle for value in trips.cycles]
+
+    @functools.cached_property
+    def round_trip_s(self) -> float:
+        """Median round trip, the measure of the way between device and host."""
+        return float(np.median(self.round_trips(1000)))
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """The extension's exceptions as this package's: what the device cannot do is skipped."""
+    cuda = core().cuda
+    try:
+        yield
+    except cuda.CudaUnsupported as error:
+        raise Skip(str(error)) from error
+    except cuda.CudaTimeout as error:
+        raise Hung(str(error)) from error
+
+
+def row_measure(
+    measure: Callable[[Setting, Plan], Outcome],
+) -> Callable[[Setting, Plan], Outcome]:
+    """`measure` with the extension's exceptions translated."""
+
+    @functools.wraps(measure)
+    def translating(setting: Setting, plan: Plan) -> Outcome:
+        with translated():
+            return measure(setting, plan)
+
+    return translating
