@@ -222,11 +222,12 @@ def bootstrap_medians(samples: ArrayLike, resamples: int, rng: np.random.Generat
         raise ValueError("no samples")
     middle = (n + 1) // 2  # 1-based rank of the median, the lower one of two for even n
     lower = rng.beta(middle, n + 1 - middle, resamples)
-    below = x[np.minimum((n * lower).astype(int), n - 1)]
+    below: Array = x[np.minimum((n * lower).astype(int), n - 1)]
     if n % 2:
         return below
     upper = lower + (1 - lower) * rng.beta(1, n - middle, resamples)
-    return (below + x[np.minimum((n * upper).astype(int), n - 1)]) / 2
+    above: Array = x[np.minimum((n * upper).astype(int), n - 1)]
+    return (below + above) / 2
 
 
 def resamples_for(confidence: float) -> int:
