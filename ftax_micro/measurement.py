@@ -99,28 +99,41 @@ def measure_shots(
     return _median_data(sampling, 1, MIN_SHOT_TICKS, clock)
 
 
-def measure_counts(probe: Callable[[], int], repeats: int, plan: Plan) -> Data:
+def measure_counts(probe: Callable[[], int | None], repeats: int, plan: Plan) -> Data:
     """A plain count found `repeats` times (a queue's depth), stored with unit ``"count"``.
 
-    Errors: `Interrupted` before the first count.
+    A probe that could not observe its count returns None: it is counted as censored, not stored.
+    Errors: `ResolutionError` where none could be observed; `Interrupted` before the first count.
     """
     begin_s = time.perf_counter()
     elapsed_s = 0.0
     samples: list[float] = []
+    censored = 0
     reason: StopReason = "fixed_count"
     try:
         for _ in range(repeats):
-            samples.append(float(probe()))
+            count = probe()
+            if count is None:
+                censored += 1
+            else:
+                samples.append(float(count))
             elapsed_s = time.perf_counter() - begin_s
-            if elapsed_s >= plan.timeout_s and len(samples) < repeats:
+            if elapsed_s >= plan.timeout_s and len(samples) + censored < repeats:
                 reason = "timeout"
                 break
     except Interrupted:
         if not samples:
             raise
         reason = "interrupted"
+    if not samples:
+        raise ResolutionError(f"none of {censored} counts could be observed")
     return Data(
-        estimate="median", unit="count", samples=samples, stop_reason=reason, elapsed_s=elapsed_s
+        estimate="median",
+        unit="count",
+        stop_reason=reason,
+        samples=samples,
+        censored=censored,
+        elapsed_s=elapsed_s,
     )
 
 

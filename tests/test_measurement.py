@@ -356,6 +356,14 @@ def test_counts_are_stored_as_counts(clock: Clock) -> None:
     assert data.elapsed_s == pytest.approx(0.05)
 
 
+def test_counts_that_could_not_be_observed_are_censored(clock: Clock) -> None:
+    values: Iterator[int | None] = iter([7, None, 8, None])
+    data = measure_counts(lambda: next(values), 4, PLAN)
+    assert (data.samples, data.censored, data.stop_reason) == ([7.0, 8.0], 2, "fixed_count")
+    with pytest.raises(ResolutionError, match="none of 3 counts"):
+        measure_counts(lambda: None, 3, PLAN)
+
+
 @pytest.mark.parametrize(
     ("took_s", "taken", "reason"), [(0.4, 3, "timeout"), (0.2, 5, "fixed_count")]
 )

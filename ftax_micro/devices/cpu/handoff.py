@@ -11,7 +11,6 @@ import numpy as np
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import PLACEMENTS, Topology
-from ftax_micro.errors import FtaxError
 from ftax_micro.measurement import (
     measure,
     measure_counts,
@@ -137,11 +136,10 @@ class _Bench:
     def queue_knee(self, setting: Setting, plan: Plan) -> Outcome:
         worker = self._open(setting)
 
-        def probe() -> int:
+        def probe() -> int | None:
+            # A host that loses its core while the worker is held never finds the ring full.
             count = int(worker.queue_knee(_KNEE_HOLD_NS))
-            if count < 0:
-                raise FtaxError("no hand-over blocked, although the worker was held")
-            return count
+            return count if count >= 0 else None
 
         data = measure_counts(probe, _KNEE_REPEATS, plan)
         verdicts = []
