@@ -22,7 +22,7 @@ from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
 # A count (a queue's depth) that differs is neither faster nor slower.
-Finding = Literal["faster", "slower", "same", "different", "ambiguous"]
+RatioVerdict = Literal["faster", "slower", "same", "different", "ambiguous"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Ratio:
     high: float | None
     systematic_low: float | None
     systematic_high: float | None
-    verdict: Finding
+    verdict: RatioVerdict
     firm: bool = True
     identical: bool = False
 
@@ -94,7 +94,7 @@ class Comparison:
     not_compared: tuple[NotCompared, ...]
     notes: tuple[str, ...]
 
-    def count(self, verdict: Finding) -> int:
+    def count(self, verdict: RatioVerdict) -> int:
         """How many ratios have this verdict."""
         return sum(r is not None and r.verdict == verdict for row in self.rows for r in row.ratios)
 
@@ -136,7 +136,7 @@ def compare_results(
     return Comparison(sides, baseline, confidence, margin, len(pairs), rows, absent, tuple(notes))
 
 
-def verdict_of(low: float | None, high: float | None, margin: float, unit: str = "s") -> Finding:
+def verdict_of(low: float | None, high: float | None, margin: float, unit: str = "s") -> RatioVerdict:
     """Where the interval of a ratio lies: beyond 1 + margin, below 1 / (1 + margin), or between.
 
     The borders are each other's inverse, so that exchanging two results exchanges the verdicts.
@@ -234,7 +234,7 @@ def _ratio(
 def _is_firm(
     found: Estimate,
     systematic: tuple[float | None, float | None],
-    verdict: Finding,
+    verdict: RatioVerdict,
     margin: float,
     unit: str,
 ) -> bool:

@@ -13,3 +13,22 @@ FLOOR_REPORTERS = Registry(
         "markdown": "ftax_micro.reporters.markdown:render_floor",
     },
 )
+
+COMPARISON_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.table:render_comparison",
+        "csv": "ftax_micro.reporters.csv:render_comparison",
+        "json": "ftax_micro.reporters.json:render_comparison",
+        "markdown": "ftax_micro.reporters.markdown:render_comparison",
+    },
+)
+
+DIAGNOSIS_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.table:render_diagnosis",
+        "json": "ftax_micro.reporters.json:render_diagnosis",
+        "markdown": "ftax_micro.reporters.markdown:render_diagnosis",
+    },
+)

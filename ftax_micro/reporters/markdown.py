@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ftax_micro.analysis.comparison import Comparison
 from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.findings import Finding
+from ftax_micro.reporters import comparison_cells as cells
+from ftax_micro.reporters import finding_cells
 from ftax_micro.reporters.cells import absence, closure_line, headings, notes, row_cells
 
 
@@ -24,6 +28,26 @@ def render_floor(view: FloorView) -> str:
     if lines:
         parts.append("\n".join(f"- {_escaped(line)}" for line in lines))
     return "\n\n".join(parts) + "\n"
+
+
+def render_comparison(comparison: Comparison) -> str:
+    """The results, a table per device, then the tally, what is absent, and notes."""
+    parts = [markdown_table(cells.SIDE_HEADINGS, cells.side_cells(comparison))]
+    for device, rows in cells.device_rows(comparison):
+        lines = [line for row in rows for line in cells.row_cells(comparison, row)]
+        parts.append(f"**{device}**\n\n{markdown_table(cells.row_headings(comparison), lines)}")
+    lines_below = [cells.tally(comparison)]
+    lines_below += cells.absence_lines(comparison) + cells.note_lines(comparison)
+    parts.append("\n".join(f"- {_escaped(line)}" for line in lines_below))
+    return "\n\n".join(parts) + "\n"
+
+
+def render_diagnosis(findings: Sequence[Finding]) -> str:
+    """One table."""
+    return (
+        markdown_table(finding_cells.HEADINGS, [finding_cells.finding_cells(f) for f in findings])
+        + "\n"
+    )
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,176 @@
+"""``python -m ftax_micro.compare``: floors of several machines side by side."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftax_micro import cli
+
+if TYPE_CHECKING:
+    from ftax_micro.analysis.comparison import ComparedRow, Comparison, Ratio
+
+# What --fail-on may name, and the verdicts each stands for.
+FAIL_ON = {
+    "slower": ("slower",),
+    "faster": ("faster",),
+    "different": ("slower", "faster", "different"),
+    "ambiguous": ("ambiguous",),
+}
+
+_EPILOG = """\
+examples:
+  python -m ftax_micro.compare laptop.json server.json            two machines
+  python -m ftax_micro.compare *.json --baseline server.json      all against one of them
+  python -m ftax_micro.compare old.json new.json --fail-on slower as a gate: exit 1 if a row is
+  python -m ftax_micro.compare a.json b.json --probe submit,sync --margin 5%
+
+verdicts: faster or slower where the whole interval of the ratio lies beyond the margin, same where
+it lies within, ambiguous otherwise; a count that differs is different. The intervals of all ratios
+of a table hold together.
+
+exit codes: 0 done; 1 --fail-on fired; 2 wrong usage, unreadable input, or nothing to compare
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command's arguments."""
+    parser = cli.Parser(
+        prog="python -m ftax_micro.compare",
+        description="Compare saved launch floors row by row: each value with its interval, its "
+        "ratio to the baseline's with an interval, and a verdict.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="results saved by launch_floor -o"
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="FILE|N",
+        help="the result the others are set against, as named here or counted from 1 (default: 1)",
+    )
+    parser.add_argument("--probe", type=cli.names, metavar="NAME[,NAME]", help="only these rows")
+    parser.add_argument(
+        "--margin", type=margin, default=0.02, help="difference that counts as none (default: 2%%)"
+    )
+    parser.add_argument(
+        "--confidence", type=cli.confidence, default=0.95, help="of all ratios (default: 0.95)"
+    )
+    parser.add_argument(
+        "--fail-on",
+        type=cli.names,
+        default=[],
+        metavar="VERDICT[,VERDICT]",
+        help="exit with 1 where a row is slower, faster, different (either) or ambiguous",
+    )
+    parser.add_argument(
+        "--format", default="table", help="table, csv, json or markdown (default: table)"
+    )
+    return parser
+
+
+def margin(text: str) -> float:
+    """An argparse type: a relative difference, as ``2%`` or ``0.02``, from 0 up to below 1."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    value = value / 100 if text.endswith("%") else value
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no margin; write 2% or 0.02")
+    return value
+
+
+def command(argv: Sequence[str] | None = None) -> int:
+    """Parse, load, compare, render. Returns the exit code."""
+    args = build_parser().parse_args(argv)
+    from ftax_micro.errors import UnknownNameError, UsageError
+    from ftax_micro.reporters import COMPARISON_REPORTERS
+
+    render = COMPARISON_REPORTERS.open(args.format)
+    for name in args.fail_on:
+        if name not in FAIL_ON:
+            raise UnknownNameError("verdict", name, FAIL_ON)
+    if len(args.files) < 2:
+        raise UsageError(f"name two result files or more, not {len(args.files)}")
+    comparison = _compare(args)
+    cli.write_output(render(comparison))
+    if not comparison.comparisons:
+        raise UsageError("no row was measured in the baseline and in another result")
+    return _gate(comparison, args.fail_on)
+
+
+def _compare(args: argparse.Namespace) -> Comparison:
+    from ftax_micro.analysis.comparison import compare_results
+    from ftax_micro.results import load_result
+
+    baseline = baseline_index(args.baseline, args.files)
+    return compare_results(
+        [load_result(path) for path in args.files],
+        baseline=baseline,
+        confidence=args.confidence,
+        margin=args.margin,
+        labels=labels_of(args.files),
+        probes=args.probe,
+    )
+
+
+def baseline_index(text: str | None, files: Sequence[Path]) -> int:
+    """The place, from 0, of the file that `text` names or counts from 1; 0 for None.
+
+    Errors: `UnknownNameError` where it is neither.
+    """
+    from ftax_micro.errors import UnknownNameError
+
+    if text is None:
+        return 0
+    if Path(text) in files:
+        return files.index(Path(text))
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(files):
+        return int(text) - 1
+    known = [str(path) for path in files] + [f"{n}" for n in range(1, len(files) + 1)]
+    raise UnknownNameError("baseline", text, known)
+
+
+def labels_of(files: Sequence[Path]) -> list[str]:
+    """What to call the files: their names without ending and folder where that tells them apart."""
+    stems = [path.stem for path in files]
+    distinct = len(set(stems)) == len(set(files))
+    return stems if distinct else [str(path) for path in files]
+
+
+def _gate(comparison: Comparison, fail_on: Sequence[str]) -> int:
+    """1 with a line for each row that has one of the verdicts of `fail_on`, else 0."""
+    verdicts = {verdict for name in fail_on for verdict in FAIL_ON[name]}
+    fired = [
+        (row, index, ratio)
+        for row in comparison.rows
+        for index, ratio in enumerate(row.ratios)
+        if ratio is not None and ratio.verdict in verdicts
+    ]
+    for row, index, ratio in fired:
+        cli.message(f"ftax-micro: {_fired_line(comparison, row, index, ratio)}")
+    if fail_on and comparison.not_compared:
+        rows = len({each.row for each in comparison.not_compared})
+        cli.message(f"ftax-micro: --fail-on did not see the {rows} rows that were not compared")
+    return 1 if fired else 0
+
+
+def _fired_line(comparison: Comparison, row: ComparedRow, index: int, ratio: Ratio) -> str:
+    between = "" if ratio.low is None else f" ({ratio.low:.3g} … {ratio.high:.3g})"
+    label = comparison.sides[index].label
+    return f"{ratio.verdict}: {row.title} of {label} at {ratio.value:.3g}{between} of the baseline"
+
+
+def main() -> int:
+    """Console entry."""
+    return cli.run(command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
