@@ -1,0 +1,182 @@
+"""Checks of everything that measuring an NVIDIA GPU needs. None makes a CUDA context."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ftax_micro.fact_reader import Unreadable
+from ftax_micro.findings import Finding, FindingStatus
+from ftax_micro.orchestration.scene import Scene
+
+DRIVER_VARIABLE = "FTAX_MICRO_CUDA_DRIVER"
+RUNTIME_VARIABLE = "FTAX_MICRO_CUDA_RUNTIME"
+
+# What the kernel shows of an NVIDIA driver: on Linux, in WSL, on Jetson boards.
+_DEVICE_NODES = ("dev/nvidiactl", "dev/dxg", "dev/nvhost-ctrl", "dev/nvgpu")
+
+# The runtimes with cudaLibraryLoadData (CUDA 12.8), by which they take our kernels, newest first.
+_RUNTIMES = ("libcudart.so.13", "libcudart.so.12")
+_OLDEST_RUNTIME = 12080
+# Where NVIDIA's wheels put them, under site-packages.
+_RUNTIME_FOLDERS = ("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")
+
+
+def check_build(_scene: Scene) -> Iterable[Finding]:
+    """Whether the extension was built with the cuda device."""
+    from ftax_micro.devices._extension import core
+
+    if core().has_cuda:
+        yield Finding(part="cuda build", status="ok", detail="the extension has the cuda device")
+        return
+    yield Finding(
+        part="cuda build",
+        status="missing",
+        detail="no cuda.h was found when the extension was built",
+        advice="`pip install .` again with access to a package index, or with CUDA_HOME set",
+    )
+
+
+def check_driver(scene: Scene) -> Iterable[Finding]:
+    """The CUDA driver, where it was found, and each of its devices."""
+    from ftax_micro.devices._extension import core
+    from ftax_micro.devices.cuda import device_count, unavailable_reason
+
+    reason = unavailable_reason()
+    if reason is not None:
+        yield _no_driver(scene, reason)
+        return
+    devices = [core().cuda.device_facts(index, "") for index in range(device_count())]
+    version = _version_text(devices[0].driver_version)
+    path = mapped_path(scene.root, Path(devices[0].driver_path).name) or devices[0].driver_path
+    detail = f"CUDA {version} from {path}, {len(devices)} device(s)"
+    yield Finding(part="cuda driver", status="ok", detail=detail)
+    for index, facts in enumerate(devices):
+        yield _device(f"cuda:{index}", facts)
+
+
+def _no_driver(scene: Scene, reason: str) -> Finding:
+    named = scene.environ.get(DRIVER_VARIABLE)
+    nodes = [node for node in _DEVICE_NODES if (scene.root / node).exists()]
+    status: FindingStatus = "broken" if named or nodes else "missing"
+    if named:
+        advice = f"{DRIVER_VARIABLE} names {named}: correct or unset it"
+    elif nodes:
+        advice = "the kernel has an NVIDIA driver: see what `nvidia-smi` says, and in a container "
+        advice += "whether it was started with its GPUs (--gpus all)"
+    else:
+        advice = "only for NVIDIA GPUs: install their driver, or give the container its GPUs"
+    return Finding(part="cuda driver", status=status, detail=reason, advice=advice)
+
+
+def _device(name: str, facts: Any) -> Finding:
+    capability = f"{facts.compute_capability_major}.{facts.compute_capability_minor}"
+    mode = str(facts.compute_mode)
+    detail = f"{facts.name}, compute capability {capability}, compute mode {mode}"
+    if mode == "prohibited":
+        advice = "`nvidia-smi -c 0` lets processes use it"
+        return Finding(part=name, status="broken", detail=detail, advice=advice)
+    if mode != "default":
+        advice = "only one process at a time may use it: child processes for wait styles may not"
+        return Finding(part=name, status="warning", detail=detail, advice=advice)
+    return Finding(part=name, status="ok", detail=detail)
+
+
+def check_runtime(scene: Scene) -> Iterable[Finding]:
+    """The CUDA runtime library, for rows launched by ``cudaLaunchKernel``."""
+    named = scene.environ.get(RUNTIME_VARIABLE)
+    reasons = []
+    for name in [named] if named else _RUNTIMES:
+        finding = _runtime(scene, name)
+        if isinstance(finding, Finding):
+            yield finding
+            return
+        reasons.append(finding)
+    if named:
+        advice = f"{RUNTIME_VARIABLE} names {named}: correct or unset it"
+        yield Finding(part="cuda runtime", status="broken", detail=reasons[0], advice=advice)
+        return
+    wheel = next(_wheel_runtimes(), None)
+    advice = "only for launches by the runtime API: `pip install 'ftax-micro[cuda13]'`"
+    if wheel is not None:
+        reasons.append(f"{wheel} is installed, but not where the loader looks")
+        advice = f"set {RUNTIME_VARIABLE}={wheel}"
+    detail = "; ".join(reasons)
+    yield Finding(part="cuda runtime", status="missing", detail=detail, advice=advice)
+
+
+def _runtime(scene: Scene, name: str) -> Finding | str:
+    """What the runtime called `name` is, or why there is none."""
+    number = ctypes.c_int(0)
+    try:
+        if ctypes.CDLL(name).cudaRuntimeGetVersion(ctypes.byref(number)):
+            return f"{name} does not tell its version"
+    except (OSError, AttributeError) as error:
+        return " ".join(str(error).split())
+    where = mapped_path(scene.root, Path(name).name) or name
+    detail = f"CUDA {_version_text(number.value)} from {where}"
+    if number.value < _OLDEST_RUNTIME:
+        advice = f"rows launched by the runtime need {_version_text(_OLDEST_RUNTIME)} or later"
+        return Finding(part="cuda runtime", status="warning", detail=detail, advice=advice)
+    return Finding(part="cuda runtime", status="ok", detail=detail)
+
+
+def _wheel_runtimes() -> Iterator[Path]:
+    for entry in filter(None, sys.path):
+        for folder in _RUNTIME_FOLDERS:
+            yield from sorted(Path(entry, folder).glob("libcudart.so.*"), reverse=True)
+
+
+def check_tracing(_scene: Scene) -> Iterable[Finding]:
+    """NVIDIA's cupti-python, by its metadata: importing it would load CUPTI into this process."""
+    try:
+        version = importlib.metadata.version("cupti-python")
+    except importlib.metadata.PackageNotFoundError:
+        yield Finding(
+            part="tracing",
+            status="missing",
+            detail="cupti-python is not installed",
+            advice="only for the traced floor: `pip install 'ftax-micro[trace]'`",
+        )
+        return
+    if importlib.util.find_spec("cupti") is None:
+        advice = "`pip install --force-reinstall cupti-python`"
+        detail = f"cupti-python {version} is installed without its module"
+        yield Finding(part="tracing", status="broken", detail=detail, advice=advice)
+        return
+    yield Finding(part="tracing", status="ok", detail=f"cupti-python {version}")
+
+
+def check_nvml(_scene: Scene) -> Iterable[Finding]:
+    """NVML, which tells clocks, throttling and who else uses the GPU."""
+    from ftax_micro.nvml import Nvml, text_of
+
+    try:
+        with Nvml() as nvml:
+            driver = text_of(nvml.ask("nvmlSystemGetDriverVersion"))
+            count = int(nvml.ask("nvmlDeviceGetCount"))
+    except Unreadable as error:
+        advice = "comes with the NVIDIA driver; without it clocks and throttling go unrecorded"
+        yield Finding(part="nvml", status="missing", detail=str(error), advice=advice)
+        return
+    yield Finding(part="nvml", status="ok", detail=f"driver {driver}, {count} GPU(s)")
+
+
+def mapped_path(root: Path, name: str) -> str | None:
+    """The file that this process has mapped as library `name`; None where it has none."""
+    try:
+        text = (root / "proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    stem = name.partition(".so")[0] + ".so"
+    paths = (line.partition("/") for line in text.splitlines())
+    return next((f"/{rest}" for _, _, rest in paths if Path(rest).name.startswith(stem)), None)
+
+
+def _version_text(number: int) -> str:
+    return f"{number // 1000}.{number % 1000 // 10}"
