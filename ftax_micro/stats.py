@@ -250,6 +250,10 @@ def resolution(samples: ArrayLike) -> float:
     return float(np.min(np.diff(x)))
 
 
+# An interval whose end is further away than this many powers of e reaches zero.
+_ZERO_DISTANCE = 50.0
+
+
 def ratio_interval(a: Estimate, b: Estimate) -> Estimate:
     """a/b of two independent positive estimates, with an interval at the confidence of theirs.
 
@@ -267,4 +271,6 @@ def ratio_interval(a: Estimate, b: Estimate) -> Estimate:
         return Estimate(ratio, None, None)
     down = math.hypot(math.log(a.value / a.low), math.log(b.high / b.value))
     up = math.hypot(math.log(a.high / a.value), math.log(b.value / b.low))
+    if max(down, up) > _ZERO_DISTANCE:
+        return Estimate(ratio, None, None)
     return Estimate(ratio, ratio * math.exp(-down), ratio * math.exp(up))

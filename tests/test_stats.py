@@ -438,3 +438,80 @@ def test_no_estimator_changes_its_samples(estimator: Callable[[Array], object]) 
     before = samples.copy()
     assert estimator(samples) is not None
     np.testing.assert_array_equal(samples, before)
+
+
+# Bootstrap medians, resolution and ratios of unpaired estimates
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 10, 51])
+def test_bootstrap_medians_are_distributed_as_if_they_were_drawn(size: int) -> None:
+    rng = np.random.default_rng(size)
+    samples = skewed(rng, size)
+    short = np.sort(stats.bootstrap_medians(samples, 40_000, rng))
+    drawn = np.sort(np.median(rng.choice(samples, (40_000, size)), axis=1))
+    # Kolmogorov-Smirnov at 0.1 %: sqrt(ln(2 / 0.001) / 40000) = 0.0138.
+    every = np.union1d(short, drawn)
+    ranks = [np.searchsorted(x, every, side="right") / x.size for x in (short, drawn)]
+    assert np.max(np.abs(ranks[0] - ranks[1])) < 0.0138
+
+
+def test_no_samples_have_no_bootstrap_median() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        stats.bootstrap_medians([], 10, np.random.default_rng(0))
+
+
+def test_more_confidence_takes_more_resamples_up_to_a_cap() -> None:
+    assert stats.resamples_for(0.5) == 1000
+    assert stats.resamples_for(0.999) == pytest.approx(20_000, rel=1e-9, abs=1)
+    assert stats.resamples_for(1 - 1e-12) == 100_000
+
+
+def test_the_resolution_is_the_step_of_tied_samples() -> None:
+    tick = 40e-9
+    ticks = np.random.default_rng(0).integers(2, 6, 300)
+    assert stats.resolution(ticks * tick) == pytest.approx(tick)
+    assert stats.resolution(ticks * tick / 1000) == pytest.approx(tick / 1000)
+    assert stats.resolution(skewed(np.random.default_rng(0), 300)) == 0.0
+    assert stats.resolution([1e-6] * 10) == 0.0  # without a second value the step is unknown
+
+
+def test_a_ratio_joins_both_intervals_on_the_logarithmic_scale() -> None:
+    a, b = stats.Estimate(2.0, 1.0, 4.0), stats.Estimate(1.0, 1.0, 1.0)
+    assert stats.ratio_interval(a, b) == pytest.approx((2.0, 1.0, 4.0))
+    assert stats.ratio_interval(b, a) == pytest.approx((0.5, 0.25, 1.0))
+    both = stats.ratio_interval(a, a)
+    reach = 2 ** math.sqrt(2)  # ln 2 on either side, in quadrature
+    assert both == pytest.approx((1.0, 1 / reach, reach))
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(None, None), (0.0, 2.0), (-1.0, 2.0), (5e-324, 2.0), (1.0, None)]
+)
+def test_a_ratio_has_no_interval_without_both_or_at_zero(
+    low: float | None, high: float | None
+) -> None:
+    loose, tight = stats.Estimate(1.0, low, high), stats.Estimate(2.0, 1.9, 2.1)
+    assert stats.ratio_interval(loose, tight) == stats.Estimate(0.5, None, None)
+    assert stats.ratio_interval(tight, loose) == stats.Estimate(2.0, None, None)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.nan])
+def test_a_value_that_is_not_positive_has_no_ratio(value: float) -> None:
+    bad, good = stats.Estimate(value, None, None), stats.Estimate(1.0, 0.9, 1.1)
+    for pair in ((bad, good), (good, bad)):
+        with pytest.raises(ValueError, match="positive"):
+            stats.ratio_interval(*pair)
+
+
+@pytest.mark.parametrize("sizes", [(40, 400), (200, 200)])
+def test_the_ratio_interval_covers_as_often_as_it_says(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(3)
+    # Of medians: the same distribution at another scale, so the truth is that scale.
+    intervals = [
+        stats.ratio_interval(
+            stats.median_interval(1.3 * skewed(rng, sizes[0])),
+            stats.median_interval(skewed(rng, sizes[1])),
+        )
+        for _ in range(400)
+    ]
+    assert fraction_covered(intervals, 1.3) > 0.93

@@ -251,7 +251,7 @@ def _estimate(group: Sequence[Measurement], level: float) -> Estimate:
     row = summarise(group, confidence=level)[0]
     assert row.value is not None  # rows without a number are sorted out before
     samples = [each.data.samples for each in group if each.data is not None]
-    if row.unit == "count":  # a handful of repeats: their range is what is known
+    if row.unit == "count" and any(samples):  # a handful of repeats: their range is what is known
         every = [value for part in samples for value in part]
         return Estimate(row.value, min(every), max(every))
     if row.low is None or row.high is None:

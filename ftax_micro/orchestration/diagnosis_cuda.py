@@ -47,6 +47,10 @@ def check_driver(scene: Scene) -> Iterable[Finding]:
     from ftax_micro.devices._extension import core
     from ftax_micro.devices.cuda import device_count, unavailable_reason
 
+    if not core().has_cuda:
+        detail, advice = "not looked for: this build has no cuda device", "see `cuda build`"
+        yield Finding(part="cuda driver", status="missing", detail=detail, advice=advice)
+        return
     reason = unavailable_reason()
     if reason is not None:
         yield _no_driver(scene, reason)

@@ -93,14 +93,16 @@ def _comparison_table(comparison: Comparison, device: str, rows: Sequence[Compar
 
 def _device_table(view: FloorView, device: DeviceFacts) -> Table:
     title = f"Launch anatomy of {device.name}" + (f": {device.model}" if device.model else "")
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    # As text: what a driver or a user named must not be read as markup.
+    styled = Text(title, "table.title")
+    table = Table(title=styled, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for index, heading in enumerate(headings(view)):
         table.add_column(
             heading, justify="right" if 2 <= index <= 6 else "left", no_wrap=index != 1
         )
     for row in view.rows:
         if row.device == device.name and row.status == "ok":
-            table.add_row(*row_cells(row))
+            table.add_row(*map(Text, row_cells(row)))
     return table
 
 
