@@ -157,7 +157,7 @@ def _gate(comparison: Comparison, fail_on: Sequence[str]) -> int:
         cli.message(f"ftax-micro: {_fired_line(comparison, row, index, ratio)}")
     if fail_on and comparison.not_compared:
         rows = len({each.row for each in comparison.not_compared})
-        cli.message(f"ftax-micro: --fail-on did not see the {rows} rows that were not compared")
+        cli.message(f"ftax-micro: --fail-on did not see {rows} row(s) that could not be compared")
     return 1 if fired else 0
 
 

@@ -127,10 +127,17 @@ def slope_row(
 
 
 def absent(
-    name: str, status: Any = "skipped", reason: str = "one core only", device: str = "cpu"
+    name: str,
+    status: Any = "skipped",
+    reason: str = "one core only",
+    *,
+    device: str = "cpu",
+    setting: Setting | None = None,
 ) -> Measurement:
     """A row that could not be measured."""
-    return Measurement(device=device, name=name, status=status, reason=reason)
+    return Measurement(
+        device=device, name=name, setting=setting or {}, status=status, reason=reason
+    )
 
 
 def correction(value_s: float, low_s: float, high_s: float, name: str = "leg") -> Correction:

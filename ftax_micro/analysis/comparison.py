@@ -136,7 +136,9 @@ def compare_results(
     return Comparison(sides, baseline, confidence, margin, len(pairs), rows, absent, tuple(notes))
 
 
-def verdict_of(low: float | None, high: float | None, margin: float, unit: str = "s") -> RatioVerdict:
+def verdict_of(
+    low: float | None, high: float | None, margin: float, unit: str = "s"
+) -> RatioVerdict:
     """Where the interval of a ratio lies: beyond 1 + margin, below 1 / (1 + margin), or between.
 
     The borders are each other's inverse, so that exchanging two results exchanges the verdicts.
