@@ -27,15 +27,23 @@ INTERRUPTION = Interrupted("SIGINT", 130)
 
 
 class Clock:
-    """Stands for the `time` module of the code under test; whole picoseconds add up exactly."""
+    """Stands for the `time` module of the code under test; whole picoseconds add up exactly.
+
+    Reading costs nothing, except where the code under test spins: a microsecond a read there.
+    """
 
     def __init__(self) -> None:
         self._now_ps = 0
+        self._reads = 0
 
     def perf_counter(self) -> float:
+        self._reads += 1
+        if self._reads > 4:
+            self._now_ps += 1_000_000
         return self._now_ps / 1e12
 
     def pass_(self, seconds: float) -> float:
+        self._reads = 0
         self._now_ps += round(seconds * 1e12)
         return seconds
 
@@ -482,3 +490,17 @@ def test_an_interrupted_row_is_refused_like_any_other_where_it_is_too_short(cloc
     plan = Plan(min_samples=100, warmup_time_s=0.0)
     with pytest.raises(ResolutionError):
         measure(interrupting(Looped(clock, 1e-9), after=4), plan, CLOCK, loops=1)
+
+
+def test_fast_shots_are_spread_over_the_minimum_time(clock: Clock) -> None:
+    plan = Plan(min_samples=30, max_samples=300, min_time_s=0.5, half_width=1e-9, warmup_time_s=0)
+    data = measure_shots(Shots(clock, [1e-6, 1.1e-6]), plan, CLOCK, per_draw=30)
+    assert data.stop_reason == "max_samples"
+    assert len(data.samples) == 300
+    assert data.elapsed_s == pytest.approx(0.5, rel=1e-3)
+
+
+def test_slow_samples_are_not_held_up(clock: Clock) -> None:
+    plan = Plan(min_samples=30, max_samples=300, min_time_s=0.5, half_width=1e-9, warmup_time_s=0)
+    data = measure(Looped(clock, 10e-3), plan, CLOCK, loops=1)
+    assert data.elapsed_s == pytest.approx(len(data.samples) * 10e-3)
