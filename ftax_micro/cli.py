@@ -6,55 +6,124 @@ Imported by ``--help``, so it imports nothing that costs time.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from ftax_micro.errors import FtaxError
+from ftax_micro.errors import ERROR_PREFIX, FtaxError, Interrupted, OutputError, UsageError
 from ftax_micro.units import parse_seconds
+
+if TYPE_CHECKING:
+    from ftax_micro.records import Plan
+
+# Beyond these a setting is a slip of the keyboard: no row gets better by a day, and every sample is
+# stored (10⁷ of them are a file of some 200 MB a row).
+LONGEST_S = 86_400.0
+MOST_SAMPLES = 10_000_000
+# How far past its sampling timeout a row may go (warm-up, calibration, module loads) before the
+# device is taken for hung.
+WATCHDOG_S = 60.0
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        """Errors: `UsageError`, always."""
+        raise UsageError(f"{message} (--help shows the usage)")
 
 
 def message(text: str) -> None:
     """A line for the user on stderr; stdout belongs to the result."""
-    sys.stderr.write(f"{text}\n")
+    # A closed stderr (2>&-) is None, one whose reader has gone raises: nobody is left to tell.
+    with contextlib.suppress(AttributeError, OSError):
+        sys.stderr.write(f"{text}\n")
 
 
 def write_output(text: str) -> None:
-    """The command's result on stdout."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """The command's result on stdout. Errors: `OutputError` where that is full."""
+    if sys.stdout is None:  # closed (>&-)
+        return
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write to stdout: {error.strerror or error}") from error
 
 
 def run(command: Callable[[Sequence[str] | None], int], argv: Sequence[str] | None = None) -> int:
     """Run `command`, turning every expected error into one line and its exit code."""
     try:
-        code = command(argv)
-        sys.stdout.flush()
-        return code
-    except FtaxError as error:
-        message(f"ftax-micro: error: {error}")
-        return error.exit_code
+        _accept_any_encoding()
+        return command(argv)
     except BrokenPipeError:  # the reader (head, less) has gone; that is not an error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_unwritten()
         return 0
+    except Interrupted as error:
+        message(f"ftax-micro: {error} before anything was measured")
+        return error.exit_code
+    except FtaxError as error:
+        message(f"{ERROR_PREFIX}{error}")
+        if isinstance(error, OutputError):
+            _drop_unwritten()
+        return error.exit_code
     except KeyboardInterrupt:
         message("ftax-micro: interrupted")
         return 130
 
 
-def positive_int(text: str) -> int:
-    """An argparse type: a whole number above 0."""
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return value
+def _accept_any_encoding() -> None:
+    """A terminal without µ shows an escape in its place; that must not end a run."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _drop_unwritten() -> None:
+    """What cannot be written stays in the buffers, and Python would complain of it at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and not _flushes(stream):
+            os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def _flushes(stream: TextIO) -> bool:
+    try:
+        stream.flush()
+    except OSError:
+        return False
+    return True
+
+
+def whole_number(most: int) -> Callable[[str], int]:
+    """An argparse type: a whole number from 1 to `most`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number") from error
+        if not 1 <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text} is not between 1 and {most}")
+        return value
+
+    return parse
 
 
 def duration(text: str) -> float:
-    """An argparse type: seconds, as ``0.5``, ``200ms`` or ``1s``."""
+    """An argparse type: seconds, as ``0.5``, ``200ms`` or ``1s``, up to a day."""
     try:
-        return parse_seconds(text)
+        value_s = parse_seconds(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no time; write 0.5, 200ms or 1s") from error
+    if value_s > LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text} is longer than a day")
+    return value_s
 
 
 def confidence(text: str) -> float:
@@ -75,3 +144,57 @@ def names(text: str) -> list[str]:
     if not all(parts):
         raise argparse.ArgumentTypeError(f"{text!r} has an empty name")
     return parts
+
+
+def add_sampling_options(group: argparse._ArgumentGroup) -> None:
+    """The options of every command that samples; `sampling_plan` reads them."""
+    group.add_argument(
+        "--quick", action="store_true", help="wider intervals (3 %%), seconds in all"
+    )
+    group.add_argument(
+        "--processes",
+        type=whole_number(1000),
+        default=1,
+        metavar="N",
+        help="repeat in N fresh processes",
+    )
+    group.add_argument(
+        "--min-samples",
+        type=whole_number(MOST_SAMPLES),
+        metavar="N",
+        help="at least so many samples a row",
+    )
+    group.add_argument("--min-time", type=duration, metavar="TIME", help="at least so long a row")
+    group.add_argument("--timeout", type=duration, metavar="TIME", help="at most so long a row")
+    group.add_argument(
+        "--confidence", type=confidence, metavar="P", help="of the intervals (default: 0.95)"
+    )
+    group.add_argument(
+        "--watchdog",
+        type=duration,
+        default=WATCHDOG_S,
+        metavar="TIME",
+        help="take the device for hung, save and leave, when a row goes on for so long after its "
+        "timeout (default: %(default)gs)",
+    )
+
+
+def sampling_plan(args: argparse.Namespace) -> Plan:
+    """The plan that the sampling options ask for. Errors: `UsageError` where they contradict."""
+    import msgspec
+
+    from ftax_micro.records import QUICK_PLAN, Plan
+
+    base = QUICK_PLAN if args.quick else Plan()
+    given = {
+        "min_samples": args.min_samples,
+        "min_time_s": args.min_time,
+        "timeout_s": args.timeout,
+        "confidence": args.confidence,
+    }
+    plan = msgspec.structs.replace(base, **{k: v for k, v in given.items() if v is not None})
+    if plan.timeout_s < plan.min_time_s:
+        raise UsageError(
+            f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s)"
+        )
+    return msgspec.structs.replace(plan, max_samples=max(plan.max_samples, plan.min_samples))

@@ -10,6 +10,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+# What a command's line on stderr begins with when it ends with one of these.
+ERROR_PREFIX = "ftax-micro: error: "
+
 
 class FtaxError(Exception):
     """Base of all errors raised on purpose; its text is one sentence for the user."""

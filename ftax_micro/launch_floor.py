@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import os
 import sys
 from collections.abc import Sequence
@@ -10,11 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
+from ftax_micro.errors import ERROR_PREFIX, FtaxError
 
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
-    from ftax_micro.orchestration.floor import FloorRun, Selection
+    from ftax_micro.orchestration.floor import FloorRun
     from ftax_micro.orchestration.interrupts import Interrupts
+    from ftax_micro.orchestration.selection import Selection
+    from ftax_micro.progress import TerminalProgress
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
 
@@ -34,7 +39,7 @@ is saved
 
 def build_parser() -> argparse.ArgumentParser:
     """The command's arguments."""
-    parser = argparse.ArgumentParser(
+    parser = cli.Parser(
         prog="python -m ftax_micro.launch_floor",
         description="Measure the launch anatomy of this machine: what one kernel launch, or one "
         "hand-off between two cores, costs part by part, each with an interval.",
@@ -52,14 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     what.add_argument("--list", action="store_true", help="list rows, settings and axes, and stop")
     what.add_argument("--show", type=Path, metavar="FILE", help="render a saved result instead")
     how = parser.add_argument_group("how long (times as 0.5, 200ms, 1s)")
-    how.add_argument("--quick", action="store_true", help="wider intervals (3 %%), seconds in all")
-    how.add_argument(
-        "--processes", type=cli.positive_int, default=1, help="repeat in N fresh processes"
-    )
-    how.add_argument("--min-samples", type=cli.positive_int, help="at least so many samples a row")
-    how.add_argument("--min-time", type=cli.duration, help="at least so long a row")
-    how.add_argument("--timeout", type=cli.duration, help="at most so long a row")
-    how.add_argument("--confidence", type=cli.confidence, help="of the intervals (default: 0.95)")
+    cli.add_sampling_options(how)
     out = parser.add_argument_group("output")
     out.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="save all raw samples as JSON"
@@ -79,19 +77,27 @@ def build_parser() -> argparse.ArgumentParser:
 def command(argv: Sequence[str] | None = None) -> int:
     """Parse, measure or load, render. Returns the exit code."""
     args = build_parser().parse_args(argv)
+    from ftax_micro.errors import UsageError
     from ftax_micro.reporters import FLOOR_REPORTERS
 
-    render = FLOOR_REPORTERS.open(args.format)
+    FLOOR_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
+    if args.output and (args.show or args.list):
+        raise UsageError("-o saves what is measured; --show and --list measure nothing")
     if args.list:
         return _list_rows(args.device)
-    from ftax_micro.analysis.floor_view import floor_view
-
     result, code = (_load(args.show), 0) if args.show else _measure(args)
+    _show(result, args.format)
+    return code or _verdict(result)
+
+
+def _show(result: Result, form: str) -> None:
+    from ftax_micro.analysis.floor_view import floor_view
+    from ftax_micro.reporters import FLOOR_REPORTERS
+
     view = floor_view(result)
-    cli.write_output(render(view))
+    cli.write_output(FLOOR_REPORTERS.open(form)(view))
     for warning in view.warnings:
         cli.message(f"warning: {warning.sentence}")
-    return code or _verdict(result)
 
 
 def _verdict(result: Result) -> int:
@@ -107,56 +113,53 @@ def _load(path: Path) -> Result:
     return load_result(path)
 
 
-def _plan(args: argparse.Namespace) -> Plan:
-    import msgspec
-
-    from ftax_micro.errors import UsageError
-    from ftax_micro.records import QUICK_PLAN, Plan
-
-    base = QUICK_PLAN if args.quick else Plan()
-    given = {
-        "min_samples": args.min_samples,
-        "min_time_s": args.min_time,
-        "timeout_s": args.timeout,
-        "confidence": args.confidence,
-    }
-    plan = msgspec.structs.replace(base, **{k: v for k, v in given.items() if v is not None})
-    if plan.timeout_s < plan.min_time_s:
-        raise UsageError(
-            f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s)"
-        )
-    return msgspec.structs.replace(plan, max_samples=max(plan.max_samples, plan.min_samples))
-
-
 def _measure(args: argparse.Namespace) -> tuple[Result, int]:
-    """The measured result, saved where asked, and 0 or the exit code of an interruption."""
+    """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
     from ftax_micro.orchestration.interrupts import catch_signals
-    from ftax_micro.results import check_output, save_result
+    from ftax_micro.results import check_output
 
-    plan = _plan(args)
+    plan = cli.sampling_plan(args)
     if args.output:
         check_output(args.output, force=args.force)
     with catch_signals() as interrupts:
-        result = (
-            _in_processes(args, interrupts) if args.processes > 1 else _here(args, plan, interrupts)
-        )
-        with interrupts.deferred():
-            if args.output:
-                save_result(result, args.output, force=args.force)
-                cli.message(f"saved {args.output}")
-        if interrupts.pending:
-            cli.message(
-                f"ftax-micro: {interrupts.pending}; {len(result.measurements)} rows measured"
-            )
-            return result, interrupts.pending.exit_code
-    return result, 0
+        if args.processes > 1:
+            result = _in_processes(args, interrupts)
+        else:
+            result = _here(args, plan, interrupts)
+        code = _save(result, args)
+    if interrupts.pending:
+        rows = len(result.measurements)
+        cli.message(f"ftax-micro: {interrupts.pending}; {rows} rows measured")
+        return result, code or interrupts.pending.exit_code
+    if not result.complete:
+        cli.message(f"{ERROR_PREFIX}{result.incomplete_reason}")
+        return result, code or 1
+    return result, code
+
+
+def _save(result: Result, args: argparse.Namespace) -> int:
+    """Save `result` where asked; where that fails, elsewhere. 0 or the error's exit code."""
+    from ftax_micro.results import rescue_result, save_result
+
+    if not args.output:
+        return 0
+    try:
+        save_result(result, args.output, force=args.force)
+        cli.message(f"saved {args.output}")
+        return 0
+    except FtaxError as error:
+        cli.message(f"{ERROR_PREFIX}{error}")
+        with contextlib.suppress(FtaxError):
+            cli.message(f"ftax-micro: the result was kept in {rescue_result(result)}")
+        return error.exit_code
 
 
 def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Result:
     from ftax_micro.devices import resolve_devices
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
-    from ftax_micro.orchestration.floor import FloorRun, Selection
+    from ftax_micro.orchestration.floor import FloorRun
+    from ftax_micro.orchestration.selection import Selection
     from ftax_micro.orchestration.watchdog import Watchdog
     from ftax_micro.progress import TerminalProgress
 
@@ -165,7 +168,8 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
     _refuse_untrusted(args, selection, environment)
     with TerminalProgress() as progress:
         run = FloorRun(selection, plan, environment, progress=progress, interrupts=interrupts)
-        run.watchdog = Watchdog(lambda what: _leave_hung(run, args, what))
+        leave = functools.partial(_leave_hung, run, args, progress)
+        run.watchdog = Watchdog(leave, plan.timeout_s + args.watchdog)
         return run.run()
 
 
@@ -182,24 +186,25 @@ def _refuse_untrusted(
         raise UsageError(f"{refusals[0]} (--allow-untrusted measures all the same)")
 
 
-def _leave_hung(run: FloorRun, args: argparse.Namespace, what: str) -> None:
+def _leave_hung(
+    run: FloorRun, args: argparse.Namespace, progress: TerminalProgress, what: str
+) -> None:
     """Called by the watchdog's thread: save, say so, leave without waiting for the device."""
-    from ftax_micro.errors import FtaxError
-    from ftax_micro.results import save_result
-
-    run.incomplete_reason = f"{what} did not end: the device hangs"
-    cli.message(f"ftax-micro: error: {run.incomplete_reason}; leaving without waiting for it")
-    if args.output:
-        try:
-            save_result(run.result(), args.output, force=args.force)
-            cli.message(f"saved {args.output}")
-        except FtaxError as error:
-            cli.message(f"ftax-micro: error: {error}")
-            os._exit(error.exit_code)
-    os._exit(1)
+    code = 1
+    try:
+        progress.stop()
+        run.abandon(f"{what} did not end: the device hangs")
+        result = run.result()
+        cli.message(f"{ERROR_PREFIX}{result.incomplete_reason}; leaving without waiting for it")
+        code = _save(result, args) or code
+        _show(result, args.format)
+    finally:
+        os._exit(code)
 
 
 def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
+    import msgspec
+
     from ftax_micro.devices import resolve_devices
     from ftax_micro.orchestration.processes import run_in_processes
     from ftax_micro.progress import TerminalProgress
@@ -215,11 +220,14 @@ def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
         "--min-time": args.min_time,
         "--timeout": args.timeout,
         "--confidence": args.confidence,
+        "--watchdog": args.watchdog,
     }
     for name, value in options.items():
         arguments += [name, str(value)] if value is not None else []
     with TerminalProgress() as progress:
-        return run_in_processes(arguments, args.processes, interrupts, progress.process_begins)
+        result = run_in_processes(arguments, args.processes, interrupts, progress.process_begins)
+    environment = msgspec.structs.replace(result.environment, command=list(sys.argv))
+    return msgspec.structs.replace(result, environment=environment)
 
 
 def _list_rows(request: str) -> int:

@@ -28,7 +28,7 @@ class TerminalProgress:
             TimeElapsedColumn(),
             console=Console(file=sys.stderr),
             transient=True,
-            disable=not sys.stderr.isatty(),
+            disable=sys.stderr is None or not sys.stderr.isatty(),
             # Redrawing is work on a core that is being measured: twice a second is enough to see
             # life.
             refresh_per_second=2,
@@ -45,6 +45,10 @@ class TerminalProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Takes the line away and shows the cursor again. Safe to call twice."""
         self._progress.stop()
 
     def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,12 +13,15 @@ import msgspec
 
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.facts import Environment
-from ftax_micro.records import DeviceFacts, Measurement, Plan, Record
+from ftax_micro.records import Data, DeviceFacts, Measurement, Plan, Record
 
 # History of the file format. A file of an older number is upgraded on read by `_UPGRADES`, one of a
 # newer number is refused.
 #   1  (0.1.0) launch floor: environment, devices, plan, measurements with raw samples
 SCHEMA_VERSION = 1
+
+# No time in seconds and no count comes near; sums of a few of them stay finite.
+_ABSURD = 1e15
 
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
@@ -55,13 +58,18 @@ def decode_result(data: bytes, source: str = "result") -> Result:
     """The result in `data`, upgraded to today's schema.
 
     Errors: `UnreadableResultError` naming `source` and the field, for what is not JSON, truncated,
-    of a newer schema, of wrong types, with unknown or missing fields.
+    of a newer schema, of wrong types, with unknown or missing fields, or without the values that
+    its rows need.
     """
     try:
         raw = msgspec.json.decode(data)
-        return msgspec.convert(_upgraded(raw), Result, strict=True)
+        result = msgspec.convert(_upgraded(raw), Result, strict=True)
+        _check_meaning(result)
+        return result
     except msgspec.ValidationError as error:
         raise UnreadableResultError(f"{source}: not a valid result: {error}") from error
+    except UnicodeDecodeError as error:
+        raise UnreadableResultError(f"{source}: is not UTF-8 text: {error.reason}") from error
     except msgspec.DecodeError as error:
         what = "is empty" if not data.strip() else f"is not complete JSON: {error}"
         raise UnreadableResultError(f"{source}: {what}") from error
@@ -86,6 +94,51 @@ def _upgraded(raw: Any) -> Any:
     return raw
 
 
+def _check_meaning(result: Result) -> None:
+    """What types alone do not say, and every reader of a result relies on."""
+    if not 0.5 <= result.plan.confidence < 1:
+        raise _invalid("Expected a number from 0.5 to below 1", "plan.confidence")
+    devices = {device.name for device in result.devices}
+    for index, row in enumerate(result.measurements):
+        path = f"measurements[{index}]"
+        if row.device not in devices:
+            raise _invalid(f"{row.device!r} is none of the `devices`", f"{path}.device")
+        if (row.data is not None) != (row.status == "ok"):
+            raise _invalid(f"Status {row.status!r} contradicts the data", f"{path}.data")
+        if row.status != "ok" and not row.reason:
+            raise _invalid(f"A row that is {row.status} needs a reason", f"{path}.reason")
+        if row.data is not None:
+            _check_data(row.data, f"{path}.data")
+        for position, each in enumerate(row.corrections):
+            bounds = (each.value_s, each.low_s, each.high_s)
+            _check_numbers(bounds, f"{path}.corrections[{position}]")
+
+
+def _check_data(data: Data, path: str) -> None:
+    _check_numbers(data.samples, f"{path}.samples")
+    _check_numbers([data.loops, data.censored], path)
+    if data.estimate == "median":
+        if not data.samples:
+            raise _invalid("A median needs samples", f"{path}.samples")
+        return
+    if len({level.count for level in data.levels}) < 2:
+        raise _invalid("A slope needs two distinct counts", f"{path}.levels")
+    for position, level in enumerate(data.levels):
+        _check_numbers([level.count], f"{path}.levels[{position}].count")
+        _check_numbers(level.samples_s, f"{path}.levels[{position}].samples_s")
+        if not level.samples_s:
+            raise _invalid("A level needs samples", f"{path}.levels[{position}].samples_s")
+
+
+def _check_numbers(values: Iterable[float], path: str) -> None:
+    if not all(abs(value) < _ABSURD for value in values):
+        raise _invalid(f"A number beyond {_ABSURD:g}", path)
+
+
+def _invalid(what: str, path: str) -> msgspec.ValidationError:
+    return msgspec.ValidationError(f"{what} - at `$.{path}`")
+
+
 def load_result(path: str | os.PathLike[str]) -> Result:
     """The result saved at `path`.
 
@@ -93,8 +146,8 @@ def load_result(path: str | os.PathLike[str]) -> Result:
     """
     try:
         data = Path(path).read_bytes()
-    except OSError as error:
-        raise UnreadableResultError(f"{path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
+        raise UnreadableResultError(f"{path}: {_words(error)}") from error
     return decode_result(data, source=str(path))
 
 
@@ -104,17 +157,17 @@ def check_output(path: Path, *, force: bool) -> None:
     Errors: `UsageError` for an existing file without `force` or a folder; `OutputError` for a
     missing or read-only folder.
     """
-    if path.is_dir():
+    if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises in a folder that is not ours
         raise UsageError(f"{path} is a folder; name a file")
-    if path.exists() and not force:
-        raise UsageError(f"{path} exists already; --force replaces it")
-    if path.exists() and not path.is_file():
-        return  # a device or pipe: only writing tells
+    _refuse_existing(path, force)
     with _os_errors_as_output_errors(path):
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        target = _target(path)
+        if _is_special(target):
+            return  # a device or pipe: only writing tells
+        handle, name = _new_file_beside(target)
         os.close(handle)
         Path(name).unlink()
-        if path.exists() and not os.access(path, os.W_OK):
+        if target.exists() and not os.access(target, os.W_OK):
             raise OutputError(f"cannot write {path}: it is read-only")
 
 
@@ -124,20 +177,50 @@ def save_result(result: Result, path: str | os.PathLike[str], *, force: bool = F
     Errors: `UsageError` where `path` exists and `force` is not given; `OutputError` where it cannot
     be written (the folder, a full disk); then no partial file is left.
     """
-    target = Path(path)
+    path = Path(path)
     data = encode_result(result)
-    if target.exists() and not force:
-        raise UsageError(f"{target} exists already; --force replaces it")
-    with _os_errors_as_output_errors(target):
-        if target.exists() and not target.is_file():
+    _refuse_existing(path, force)
+    with _os_errors_as_output_errors(path):
+        target = _target(path)
+        if _is_special(target):
             with target.open("wb") as stream:
                 stream.write(data)
             return
         _write_atomically(target, data)
 
 
+def rescue_result(result: Result) -> Path:
+    """Write `result` where it was not asked for, the folder for temporary files: better than to
+    lose it. Returns the file. Errors: `OutputError`.
+    """
+    folder = Path(tempfile.gettempdir())
+    with _os_errors_as_output_errors(folder):
+        path = Path(tempfile.mkdtemp(prefix="ftax-micro-", dir=folder)) / "rescued.json"
+        save_result(result, path)
+    return path
+
+
+def _refuse_existing(path: Path, force: bool) -> None:
+    if os.path.lexists(path) and not force:
+        raise UsageError(f"{path} exists already; --force replaces it")
+
+
+def _target(path: Path) -> Path:
+    """The file that a link stands for: replacing the link itself would leave the file as it was."""
+    return Path(os.path.realpath(path))
+
+
+def _is_special(target: Path) -> bool:
+    return target.exists() and not target.is_file()
+
+
+def _new_file_beside(target: Path) -> tuple[int, str]:
+    """In the same folder, since only within a file system is a file replaced in one step."""
+    return tempfile.mkstemp(prefix=".ftax-micro-", dir=target.parent)
+
+
 def _write_atomically(target: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    handle, name = _new_file_beside(target)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
@@ -157,5 +240,9 @@ def _write_atomically(target: Path, data: bytes) -> None:
 def _os_errors_as_output_errors(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        raise OutputError(f"cannot write {path}: {_words(error)}") from error
+
+
+def _words(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from ftax_micro.errors import FtaxError, Interrupted
+from ftax_micro.errors import ERROR_PREFIX, FtaxError, Interrupted
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.results import Result, load_result
 
@@ -20,7 +20,11 @@ _GRACE_S = 30.0
 
 
 class ChildError(FtaxError):
-    """A child process that left no result."""
+    """A child process that left no result; ends with the child's own exit code."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def run_in_processes(
@@ -33,7 +37,8 @@ def run_in_processes(
     joined.
 
     `on_process(index, total)` is called before each. Errors: `ChildError` where the first child
-    leaves no result; a later one that does ends the series and marks the result incomplete.
+    leaves no result, `Interrupted` where it is stopped before it has one; a later child that leaves
+    none, or not all, ends the series, and the result says why it is incomplete.
     """
     joined: Result | None = None
     with tempfile.TemporaryDirectory(prefix="ftax-micro-") as folder:
@@ -42,57 +47,72 @@ def run_in_processes(
                 on_process(index, processes)
             target = Path(folder) / f"{index}.json"
             try:
-                code, message = _run_child([*arguments, "-o", str(target)])
-            except Interrupted:
-                code, message = 130, ""
-            part, reason = _load(target, code, message)
-            joined = _joined(joined, part, index, reason)
-            if interrupts and interrupts.pending:
-                joined = _incomplete(joined, str(interrupts.pending))
-                break
-            if part is None:
-                break
+                part = _child_result([*arguments, "-o", str(target)], target, interrupts)
+            except (ChildError, Interrupted) as error:
+                if joined is None:
+                    raise
+                return _incomplete(joined, str(error))
+            joined = _joined(joined, part, index)
+            if not part.complete:
+                # The child says SIGTERM, which is how it was told; the user may have said SIGINT.
+                told = interrupts.pending if interrupts else None
+                return _incomplete(joined, str(told or part.incomplete_reason))
     if joined is None:
-        raise ChildError("no process left a result")
+        raise ValueError("at least one process")
     return joined
 
 
-def _run_child(arguments: Sequence[str]) -> tuple[int, str]:
+def _child_result(arguments: Sequence[str], target: Path, interrupts: Interrupts | None) -> Result:
+    if interrupts and interrupts.pending:
+        raise interrupts.pending
+    code, messages = _run_child(arguments, interrupts)
+    if target.exists():
+        return load_result(target)
+    if interrupts and interrupts.pending:
+        raise interrupts.pending
+    if code < 0:
+        raise ChildError(f"a process was killed by signal {-code} and left no result", 1)
+    last = messages.splitlines()[-1] if messages else f"a process ended with {code}, no result"
+    raise ChildError(last.removeprefix(ERROR_PREFIX), code or 1)
+
+
+def _run_child(arguments: Sequence[str], interrupts: Interrupts | None) -> tuple[int, str]:
+    """Exit code and stderr of one child, told to save what it has where a signal comes.
+
+    It has a session of its own: the terminal's Ctrl-C reaches this process alone, which passes it
+    on once, so that an impatient user's second one does not end the child while it saves.
+    """
     command = [sys.executable, "-m", "ftax_micro.launch_floor", *arguments]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    messages = ""
     try:
-        _, message = child.communicate()
+        with interrupts.raised() if interrupts else contextlib.nullcontext():
+            _, messages = child.communicate()
     except Interrupted:
         child.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(_GRACE_S)
-        raise
+            _, messages = child.communicate(timeout=_GRACE_S)
     finally:
         if child.poll() is None:
             child.kill()
             child.wait()
-    return child.returncode, message.strip()
+    return child.returncode, messages.strip()
 
 
-def _load(target: Path, code: int, message: str) -> tuple[Result | None, str | None]:
-    if not target.exists():
-        last = message.splitlines()[-1] if message else "no message"
-        return None, f"a process ended with exit code {code} and left no result: {last}"
-    return load_result(target), None
-
-
-def _joined(joined: Result | None, part: Result | None, index: int, reason: str | None) -> Result:
-    if part is None:
-        if joined is None:
-            raise ChildError(reason or "a process left no result")
-        return _incomplete(joined, reason or "a process left no result")
+def _joined(joined: Result | None, part: Result, index: int) -> Result:
     renumbered = [msgspec.structs.replace(m, process=index) for m in part.measurements]
     if joined is None:
         return msgspec.structs.replace(part, measurements=renumbered, processes=1)
-    together = msgspec.structs.replace(
+    return msgspec.structs.replace(
         joined, measurements=[*joined.measurements, *renumbered], processes=index + 1
     )
-    return together if part.complete else _incomplete(together, str(part.incomplete_reason))
 
 
 def _incomplete(result: Result, reason: str) -> Result:

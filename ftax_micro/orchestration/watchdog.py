@@ -13,15 +13,16 @@ from collections.abc import Callable, Iterator
 
 
 class Watchdog:
-    """Calls `on_hang(what)` once where a guarded step takes longer than its limit."""
+    """Calls `on_hang(what)`, in a thread of its own, where a guarded step takes over `limit_s`."""
 
-    def __init__(self, on_hang: Callable[[str], None]) -> None:
+    def __init__(self, on_hang: Callable[[str], None], limit_s: float) -> None:
         self._on_hang = on_hang
+        self._limit_s = limit_s
 
     @contextlib.contextmanager
-    def guard(self, what: str, limit_s: float) -> Iterator[None]:
-        """Watch over the body, called `what` in the message, for `limit_s` seconds."""
-        timer = threading.Timer(limit_s, self._on_hang, args=(what,))
+    def guard(self, what: str) -> Iterator[None]:
+        """Watch over the body, called `what` when it hangs."""
+        timer = threading.Timer(self._limit_s, self._on_hang, args=(what,))
         timer.daemon = True
         timer.start()
         try:

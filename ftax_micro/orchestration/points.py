@@ -1,0 +1,81 @@
+"""One row at one setting: measured, skipped or failed, and always a record."""
+
+from __future__ import annotations
+
+import contextlib
+
+from ftax_micro.devices.contract import Outcome
+from ftax_micro.errors import FtaxError, Interrupted, Skip
+from ftax_micro.orchestration.interrupts import Interrupts
+from ftax_micro.orchestration.selection import Point
+from ftax_micro.records import DeviceState, Measurement, Plan, Status, Verdict
+
+# A fall of the SM clock by more than this between the start and the end of a row is a verdict (§8).
+_CLOCK_FALL = 0.05
+
+
+def measure_point(
+    point: Point, plan: Plan, process: int = 0, interrupts: Interrupts | None = None
+) -> Measurement:
+    """One row at one setting. A row that cannot run or goes wrong is a record with its reason.
+
+    Errors: `Interrupted`, where it comes before the row has a value.
+    """
+    device, row, setting = point
+    before = device.state()
+    outcome: Outcome | None = None
+    try:
+        with interrupts.raised() if interrupts else contextlib.nullcontext():
+            outcome = row.measure(setting, plan)
+    except Interrupted:
+        if outcome is None:  # else it came when the row was just done
+            raise
+    except Exception as error:
+        status: Status = "skipped" if isinstance(error, Skip) else "failed"
+        return absent(point, process, status, reason_of(error), before)
+    after = device.state()
+    return Measurement(
+        device=device.name,
+        name=row.name,
+        setting=setting,
+        process=process,
+        status="ok",
+        data=outcome.data,
+        corrections=outcome.corrections,
+        verdicts=[*outcome.verdicts, *_clock_verdicts(before, after)],
+        facts=outcome.facts,
+        state_before=before,
+        state_after=after,
+    )
+
+
+def absent(
+    point: Point, process: int, status: Status, reason: str, before: DeviceState | None = None
+) -> Measurement:
+    """The record of a point without a value: its `status` and the `reason`."""
+    device, row, setting = point
+    return Measurement(
+        device=device.name,
+        name=row.name,
+        setting=setting,
+        process=process,
+        status=status,
+        reason=reason,
+        state_before=before,
+    )
+
+
+def reason_of(error: Exception) -> str:
+    """One line that says what went wrong; our own errors are sentences already."""
+    text = " ".join(str(error).split()) or "no message"
+    return text if isinstance(error, FtaxError) else f"{type(error).__name__}: {text}"
+
+
+def _clock_verdicts(before: DeviceState | None, after: DeviceState | None) -> list[Verdict]:
+    if before is None or after is None or not before.sm_clock_hz or not after.sm_clock_hz:
+        return []
+    fall = 1 - after.sm_clock_hz / before.sm_clock_hz
+    if fall <= _CLOCK_FALL:
+        return []
+    sentence = f"the SM clock fell by {fall:.0%} during this row"
+    return [Verdict(code="clock_fell", sentence=sentence)]
