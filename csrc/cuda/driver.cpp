@@ -96,6 +96,15 @@ void Driver::initialise() {
 #undef FTAX_REQUIRE
 }
 
+std::vector<std::pair<std::string, std::string>> Driver::missing() const {
+    std::vector<std::pair<std::string, std::string>> lacking;
+#define FTAX_LIST(member, symbol, version, parameters) \
+    if (!member.present()) lacking.emplace_back(symbol, version_text(version));
+    FTAX_DRIVER_FUNCTIONS(FTAX_LIST)
+#undef FTAX_LIST
+    return lacking;
+}
+
 std::string Driver::name_of(CUresult status) const {
     const char* name = nullptr;
     if (get_error_name.present() && get_error_name.get()(status, &name) == CUDA_SUCCESS &&

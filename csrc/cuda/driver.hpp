@@ -13,6 +13,8 @@
 #include <sys/types.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cuda/driver_table.hpp"
 #include "cuda/errors.hpp"
@@ -74,6 +76,8 @@ class Driver {
 
     const std::string& path() const { return path_; }
     int version() const { return version_; }
+    // Symbol and introducing version of each optional entry this driver lacks.
+    std::vector<std::pair<std::string, std::string>> missing() const;
 
 #define FTAX_MEMBER(member, symbol, version, parameters) \
     Function<CUresult parameters> member{*this, symbol, version};

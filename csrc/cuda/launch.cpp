@@ -47,6 +47,11 @@ Target null_target(Session& session, const LaunchSpec& spec) {
     return {session.kernel(kernel), spec.argument_bytes == 0 ? nullptr : arguments.data()};
 }
 
+const char* null_kernel_name(const LaunchSpec& spec) {
+    if (spec.api == LaunchApi::dependent) return kDependentName;
+    return kKernelNames[static_cast<std::size_t>(null_kernel(spec.argument_bytes))];
+}
+
 void check_spec(const Session& session, const LaunchSpec& spec) {
     if (spec.grid == 0 || spec.block == 0) {
         throw std::invalid_argument("grid and block must be at least 1");

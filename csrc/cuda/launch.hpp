@@ -69,6 +69,7 @@ class KernelLaunch {
         return call_(target_.function, grid_, 1, 1, block_, 1, 1, 0, stream_, target_.arguments,
                      nullptr);
     }
+    static CUresult success() { return CUDA_SUCCESS; }
     void check(CUresult status) const { driver_.check(status, driver_.launch_kernel.symbol()); }
 
   private:
@@ -92,6 +93,7 @@ class CooperativeLaunch {
     CUresult operator()() const {
         return call_(target_.function, grid_, 1, 1, block_, 1, 1, 0, stream_, target_.arguments);
     }
+    static CUresult success() { return CUDA_SUCCESS; }
     void check(CUresult status) const {
         driver_.check(status, driver_.launch_cooperative.symbol());
     }
@@ -126,6 +128,7 @@ class ExtendedLaunch {
     CUresult operator()() const {
         return call_(&config_, target_.function, target_.arguments, nullptr);
     }
+    static CUresult success() { return CUDA_SUCCESS; }
     void check(CUresult status) const { driver_.check(status, driver_.launch_kernel_ex.symbol()); }
 
   private:
@@ -139,6 +142,9 @@ class ExtendedLaunch {
 // The null kernel of a spec. Throws std::invalid_argument for argument bytes there is no kernel
 // for.
 Target null_target(Session& session, const LaunchSpec& spec);
+
+// The name of the same kernel, for loaders other than the driver's.
+const char* null_kernel_name(const LaunchSpec& spec);
 
 // Throws CudaUnsupported where this device or driver has no such launch, std::invalid_argument for
 // a grid or block of zero.

@@ -7,18 +7,19 @@
 
 namespace ftax {
 
-// Polls until `done()` is true; false once `limit_ns` has passed without. The clock is read once in
-// many polls, so that a poll costs what the polled thing costs: this is the loop that notices a
-// kernel's store, and its period is the resolution of that stamp.
+// Polls until `done()` is true; false once the clock has passed `end_ns` without. The clock is read
+// once in many polls, so that a poll costs what the polled thing costs: this is the loop that
+// notices a kernel's store, and its period is the resolution of that stamp. The end is the
+// caller's, taken before the first stamp of a sample, so that no clock is read between launch and
+// first poll.
 template <class Done>
-bool poll(const Done& done, std::int64_t limit_ns) {
-    constexpr int kPollsPerClockRead = 64;
-    const std::int64_t end = now_ns() + limit_ns;
+bool poll_until(const Done& done, std::int64_t end_ns) {
+    constexpr int kPollsPerClockRead = 256;
     for (;;) {
         for (int i = 0; i < kPollsPerClockRead; ++i) {
             if (done()) return true;
         }
-        if (now_ns() > end) return done();
+        if (now_ns() > end_ns) return done();
     }
 }
 

@@ -148,12 +148,12 @@ void Session::launch_all_once() {
 void Session::drain(CUstream stream) {
     const auto query = driver_.stream_query.get();
     CUresult status = CUDA_ERROR_NOT_READY;
-    const bool done = poll(
+    const bool done = poll_until(
         [&] {
             status = query(stream);
             return status != CUDA_ERROR_NOT_READY;
         },
-        deadline_ns_);
+        now_ns() + deadline_ns_);
     if (!done) give_up("the stream to become idle");
     driver_.check(status, driver_.stream_query.symbol());
 }
