@@ -47,11 +47,29 @@ class Result(Record, frozen=True, kw_only=True):
 
 
 def encode_result(result: Result) -> bytes:
-    """`result` as indented UTF-8 JSON. Errors: `OutputError` for a value JSON cannot hold."""
+    """`result` as indented UTF-8 JSON. Errors: `OutputError` for one that could not be read again:
+    NaN would become null in silence.
+    """
     try:
-        return msgspec.json.format(msgspec.json.encode(result), indent=1) + b"\n"
-    except (ValueError, TypeError) as error:  # NaN would otherwise become null in silence
+        _check_meaning(result)
+        return msgspec.json.format(_encoded(result), indent=1) + b"\n"
+    except (msgspec.MsgspecError, ValueError, TypeError, OverflowError) as error:
         raise OutputError(f"the result cannot be written as JSON: {error}") from error
+
+
+def _encoded(result: Result) -> bytes:
+    try:
+        return msgspec.json.encode(result)
+    except UnicodeEncodeError:  # a file name or variable that is not UTF-8; JSON is nothing else
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(result)))
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(each) for key, each in value.items()}
+    return [_escaped(each) for each in value] if isinstance(value, list) else value
 
 
 def decode_result(data: bytes, source: str = "result") -> Result:
@@ -103,20 +121,28 @@ def _check_meaning(result: Result) -> None:
         path = f"measurements[{index}]"
         if row.device not in devices:
             raise _invalid(f"{row.device!r} is none of the `devices`", f"{path}.device")
-        if (row.data is not None) != (row.status == "ok"):
-            raise _invalid(f"Status {row.status!r} contradicts the data", f"{path}.data")
-        if row.status != "ok" and not row.reason:
-            raise _invalid(f"A row that is {row.status} needs a reason", f"{path}.reason")
-        if row.data is not None:
-            _check_data(row.data, f"{path}.data")
-        for position, each in enumerate(row.corrections):
-            bounds = (each.value_s, each.low_s, each.high_s)
-            _check_numbers(bounds, f"{path}.corrections[{position}]")
+        check_measurement(row, path)
+
+
+def check_measurement(row: Measurement, path: str = "") -> None:
+    """What a row's types do not say: a value where it is ok, a reason where not, only numbers.
+
+    Errors: `msgspec.ValidationError` with the field, whose path begins with `path`.
+    """
+    if (row.data is not None) != (row.status == "ok"):
+        raise _invalid(f"Status {row.status!r} contradicts the data", f"{path}.data")
+    if row.status != "ok" and not row.reason:
+        raise _invalid(f"A row that is {row.status} needs a reason", f"{path}.reason")
+    if row.data is not None:
+        _check_data(row.data, f"{path}.data")
+    for index, each in enumerate(row.corrections):
+        _check_numbers((each.value_s, each.low_s, each.high_s), f"{path}.corrections[{index}]")
 
 
 def _check_data(data: Data, path: str) -> None:
     _check_numbers(data.samples, f"{path}.samples")
-    _check_numbers([data.loops, data.censored], path)
+    _check_numbers(data.warmup, f"{path}.warmup")
+    _check_numbers([data.loops, data.censored, data.elapsed_s], path)
     if data.estimate == "median":
         if not data.samples:
             raise _invalid("A median needs samples", f"{path}.samples")
@@ -132,11 +158,11 @@ def _check_data(data: Data, path: str) -> None:
 
 def _check_numbers(values: Iterable[float], path: str) -> None:
     if not all(abs(value) < _ABSURD for value in values):
-        raise _invalid(f"A number beyond {_ABSURD:g}", path)
+        raise _invalid(f"Not a number below {_ABSURD:g}", path)
 
 
 def _invalid(what: str, path: str) -> msgspec.ValidationError:
-    return msgspec.ValidationError(f"{what} - at `$.{path}`")
+    return msgspec.ValidationError(f"{what} - at `$.{path.lstrip('.')}`")
 
 
 def load_result(path: str | os.PathLike[str]) -> Result:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 
+import msgspec
+
 from ftax_micro.devices.contract import Outcome
 from ftax_micro.errors import FtaxError, Interrupted, Skip
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.selection import Point
 from ftax_micro.records import DeviceState, Measurement, Plan, Status, Verdict
+from ftax_micro.results import check_measurement
 
 # A fall of the SM clock by more than this between the start and the end of a row is a verdict (§8).
 _CLOCK_FALL = 0.05
@@ -34,7 +37,7 @@ def measure_point(
         status: Status = "skipped" if isinstance(error, Skip) else "failed"
         return absent(point, process, status, reason_of(error), before)
     after = device.state()
-    return Measurement(
+    measurement = Measurement(
         device=device.name,
         name=row.name,
         setting=setting,
@@ -47,6 +50,11 @@ def measure_point(
         state_before=before,
         state_after=after,
     )
+    try:
+        check_measurement(measurement)
+    except msgspec.ValidationError as error:  # or nobody could read the result
+        return absent(point, process, "failed", f"measured nonsense: {error}", before)
+    return measurement
 
 
 def absent(
