@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ftax_micro.analysis.comparison import compare_results
     from ftax_micro.analysis.summary import summarise
     from ftax_micro.errors import FtaxError
+    from ftax_micro.orchestration.diagnosis import diagnose
     from ftax_micro.orchestration.floor import measure_launch_floor
     from ftax_micro.results import load_result, save_result
 
@@ -26,6 +27,7 @@ __all__ = [
     "__version__",
     "closure_check",
     "compare_results",
+    "diagnose",
     "load_result",
     "measure_launch_floor",
     "save_result",
@@ -36,6 +38,7 @@ _LAZY = {
     "FtaxError": "ftax_micro.errors",
     "closure_check": "ftax_micro.analysis.closure",
     "compare_results": "ftax_micro.analysis.comparison",
+    "diagnose": "ftax_micro.orchestration.diagnosis",
     "load_result": "ftax_micro.results",
     "measure_launch_floor": "ftax_micro.orchestration.floor",
     "save_result": "ftax_micro.results",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fake_results import environment, gpu
 
+import ftax_micro
 from ftax_micro import cli, doctor
 from ftax_micro.devices import _extension
 from ftax_micro.errors import ExtensionError, Skip
@@ -90,7 +91,7 @@ def test_every_part_has_a_finding_and_every_trouble_an_advice() -> None:
 
 
 def test_the_real_machine_can_be_diagnosed() -> None:
-    findings = diagnosis.diagnose()
+    findings = ftax_micro.diagnose()
     assert {f.status for f in findings} <= {"ok", "missing", "broken", "warning"}
     assert not [f for f in findings if "check itself failed" in f.detail]
 

@@ -129,7 +129,9 @@ def note_lines(comparison: Comparison) -> list[str]:
     lines = list(comparison.notes)
     ratios = [ratio for row in comparison.rows for ratio in row.ratios if ratio]
     if not all(ratio.firm for ratio in ratios):
-        lines.append(f"{_LOOSE} would change within the systematic uncertainty of the corrections")
+        lines.append(
+            f"a verdict with {_LOOSE} could change within the systematic uncertainty of corrections"
+        )
     for row in comparison.rows:
         lines.extend(_row_notes(comparison, row))
     return lines

@@ -1,0 +1,267 @@
+"""Reporters: nothing is lost, nothing is computed, and text from outside is never markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from fake_results import (
+    absent,
+    around,
+    correction,
+    device,
+    environment,
+    gpu,
+    result,
+    row,
+    slope_row,
+)
+
+from ftax_micro.analysis.comparison import Comparison, compare_results
+from ftax_micro.analysis.floor_view import FloorView, floor_view
+from ftax_micro.errors import UnknownNameError
+from ftax_micro.findings import Finding
+from ftax_micro.records import Plan, Verdict
+from ftax_micro.registry import Registry
+from ftax_micro.reporters import COMPARISON_REPORTERS, DIAGNOSIS_REPORTERS, FLOOR_REPORTERS
+from ftax_micro.results import Result, decode_result
+
+# As the issue lists them; scripts read these by name, and by place too.
+FLOOR_COLUMNS = (
+    "device,name,setting,median_s,ci_low_s,ci_high_s,p5_s,p95_s,min_s,samples,stop_reason,status,"
+    "reason"
+)
+SPIN = {"wait": "spin"}
+FELL = Verdict(code="clock_fell", sentence="the SM clock fell by 9 % during this row")
+
+
+def floor() -> Result:
+    """One of everything a floor can hold."""
+    return result(
+        row("launch_sync", around(8e-6, 1), setting=dict(SPIN)),
+        row(
+            "to_start", around(4e-6, 2), setting=dict(SPIN), corrections=[correction(1e-6, 0, 2e-6)]
+        ),
+        row("sync", around(4e-6, 3), setting=dict(SPIN), verdicts=[FELL], censored=4),
+        row("spacing", around(2e-6, 4), setting=dict(SPIN)),
+        slope_row("submit", 1e-6),
+        row("queue_knee", [1022.0] * 5, unit="count", stop_reason="fixed_count"),
+        row("first_launch", [1.0, 2.0, 3.0], device="cuda:0"),
+        absent("graph_launch", "failed", "CUDA_ERROR_UNKNOWN [in red]", device="cuda:0"),
+        absent("launch_rate", reason="needs driver 12.0, has 11.4 | and more", device="cuda:0"),
+        devices=[device("cpu"), device("cuda:0", "NVIDIA [bold]H200[/bold] | SXM")],
+    )
+
+
+@pytest.fixture(params=["table", "markdown"])
+def for_people(request: pytest.FixtureRequest) -> str:
+    """The formats that people read."""
+    return str(request.param)
+
+
+def show(view: FloorView, layout: str) -> str:
+    return str(FLOOR_REPORTERS.open(layout)(view))
+
+
+def record(text: str, **wanted: str) -> dict[str, str]:
+    """The one CSV record with these values."""
+    rows = csv.DictReader(io.StringIO(text))
+    (found,) = (r for r in rows if all(r[k] == v for k, v in wanted.items()))
+    return found
+
+
+# Floors
+
+
+def test_csv_begins_with_the_promised_columns() -> None:
+    text = show(floor_view(floor()), "csv")
+    assert text.splitlines()[0].startswith(f"{FLOOR_COLUMNS},")
+    assert len(list(csv.reader(io.StringIO(text)))) == 1 + len(floor().measurements)
+    assert "\r" not in text
+
+
+def test_csv_has_numbers_in_seconds_and_leaves_the_rest_empty() -> None:
+    text = show(floor_view(floor()), "csv")
+    median = record(text, name="launch_sync")
+    assert float(median["median_s"]) == pytest.approx(8e-6, rel=0.01)
+    assert float(median["ci_low_s"]) < float(median["median_s"]) < float(median["ci_high_s"])
+    assert float(median["min_s"]) < float(median["p5_s"]) < float(median["p95_s"])
+    assert (median["samples"], median["stop_reason"], median["status"]) == ("400", "interval", "ok")
+    slope = record(text, name="submit")
+    assert float(slope["median_s"]) == pytest.approx(1e-6, rel=0.01)
+    assert (slope["p5_s"], slope["p95_s"], slope["min_s"], slope["samples"]) == ("", "", "", "400")
+    knee = record(text, name="queue_knee")
+    assert (knee["median_s"], knee["count"]) == ("", "1022")
+    few = record(text, name="first_launch")
+    assert (few["median_s"], few["ci_low_s"], few["p95_s"]) == ("2", "", "")
+
+
+def test_csv_has_reasons_verdicts_and_systematic_ranges() -> None:
+    text = show(floor_view(floor()), "csv")
+    failed = record(text, name="graph_launch")
+    assert (failed["status"], failed["reason"]) == ("failed", "CUDA_ERROR_UNKNOWN [in red]")
+    assert (failed["median_s"], failed["samples"], failed["stop_reason"]) == ("", "", "")
+    assert record(text, name="sync")["verdicts"] == "clock_fell"
+    start = record(text, name="to_start")
+    assert float(start["systematic_low_s"]) == pytest.approx(2e-6, rel=0.02)
+    assert float(start["systematic_high_s"]) == pytest.approx(4e-6, rel=0.02)
+
+
+def test_json_is_the_result_itself() -> None:
+    assert decode_result(show(floor_view(floor()), "json").encode()) == floor()
+
+
+def test_people_see_every_row_or_why_it_is_not_there(for_people: str) -> None:
+    text = show(floor_view(floor()), for_people)
+    for measurement in floor().measurements:
+        assert measurement.name in text
+    assert "graph_launch: failed, CUDA_ERROR_UNKNOWN [in red]" in text
+    assert "launch_rate: skipped, needs driver 12.0" in text
+    assert "sync wait=spin: the SM clock fell by 9 % during this row" in text
+    assert "sync wait=spin: 4 of 404 shots censored" in text
+    assert "to_start wait=spin: systematic uncertainty" in text
+    assert "closure (spin): launch_sync" in text
+
+
+def test_text_from_outside_is_not_markup() -> None:
+    assert "NVIDIA [bold]H200[/bold] | SXM" in show(floor_view(floor()), "table")
+    text = show(floor_view(floor()), "markdown")
+    assert "11.4 \\| and more" in text
+
+
+def test_the_confidence_of_the_plan_is_in_the_heading(for_people: str) -> None:
+    view = floor_view(result(row(samples=around(1e-6)), plan=Plan(confidence=0.99)))
+    assert "99 % interval" in show(view, for_people)
+
+
+def test_an_incomplete_run_says_so(for_people: str) -> None:
+    broken = msgspec.structs.replace(floor(), complete=False, incomplete_reason="SIGTERM")
+    assert "incomplete: SIGTERM" in show(floor_view(broken), for_people)
+
+
+@pytest.mark.parametrize("layout", list(FLOOR_REPORTERS))
+def test_a_result_without_rows_is_rendered(layout: str) -> None:
+    assert show(floor_view(result()), layout).endswith("\n")
+
+
+# Comparisons
+
+
+@pytest.fixture
+def comparison() -> Comparison:
+    """Three machines: a laptop, a server, and one that could not do much."""
+    leg = correction(1e-6, 0.0, 2e-6)
+    laptop = result(
+        row("submit", around(1e-6, 1), setting=dict(SPIN)),
+        row("to_start", around(5e-6, 2), corrections=[leg]),
+        row("queue_knee", [1022.0] * 5, unit="count"),
+        row("few", [1e-6] * 3),
+    )
+    server = result(
+        row("submit", around(1.5e-6, 3), setting=dict(SPIN), verdicts=[FELL]),
+        row("to_start", around(5.5e-6, 4), corrections=[leg], censored=7),
+        row("queue_knee", [4094.0] * 5, unit="count"),
+        row("few", [2e-6] * 3),
+        environment=environment(hostname="[node]|7", gpus=[gpu()]),
+    )
+    tiny = result(absent("submit", setting=dict(SPIN)), processes=5)
+    return compare_results([laptop, server, tiny], labels=["laptop", "server", "tiny"])
+
+
+def test_people_see_machines_values_ratios_and_verdicts(
+    comparison: Comparison, for_people: str
+) -> None:
+    text = COMPARISON_REPORTERS.open(for_people)(comparison)
+    for words in ("laptop (baseline)", "A Processor, 4 cores", "A GPU", "580.1", "5 processes"):
+        assert words in text
+    line = next(each for each in text.splitlines() if "slower" in each and "*" not in each)
+    assert "server" in line
+    assert "1.50" in line
+    assert "slower*" in text
+    assert "a verdict with * could change within the systematic uncertainty" in text
+    assert "not compared, tiny: cpu submit wait=spin: skipped: one core only" in text
+    assert "not compared, tiny: cpu to_start, cpu queue_knee, cpu few: not measured" in text
+    assert "server, cpu submit wait=spin: the SM clock fell by 9 % during this row" in text
+    assert "server, cpu to_start: 7 of 407 shots censored" in text
+    # 4 ± 1 µs against 4.5 ± 1 µs: between 3.5 / 5 and 5.5 / 3.
+    assert "server, cpu to_start: ratio 0.7 … 1.83 for any truth of the corrections" in text
+    assert "4 ratios against laptop, margin 2 %: 2 slower, 1 different, 1 ambiguous" in text
+
+
+def test_host_names_are_not_markup(comparison: Comparison) -> None:
+    assert "[node]|7" in COMPARISON_REPORTERS.open("table")(comparison)
+    assert "[node]\\|7" in COMPARISON_REPORTERS.open("markdown")(comparison)
+
+
+def test_the_baseline_comes_first_in_every_row() -> None:
+    results = [result(row(samples=around(m * 1e-6, n))) for n, m in enumerate((2, 1))]
+    comparison = compare_results(results, baseline=1, labels=["a", "b"])
+    text = COMPARISON_REPORTERS.open("markdown")(comparison)
+    lines = [line for line in text.splitlines() if "submit" in line or "slower" in line]
+    assert [line.split(" | ")[2] for line in lines[:2]] == ["b", "a"]
+
+
+def test_csv_of_a_comparison_has_every_file_and_row(comparison: Comparison) -> None:
+    text = COMPARISON_REPORTERS.open("csv")(comparison)
+    assert len(text.splitlines()) == 1 + 3 * 4
+    base = record(text, result="laptop", name="submit")
+    assert (base["verdict"], base["ratio"], base["firm"]) == ("baseline", "", "")
+    slower = record(text, result="server", name="submit")
+    assert (slower["verdict"], slower["firm"]) == ("slower", "true")
+    assert float(slower["ratio"]) == pytest.approx(1.5, rel=0.01)
+    knee = record(text, result="server", name="queue_knee")
+    assert (knee["median_s"], knee["count"], knee["verdict"]) == ("", "4094", "different")
+    skipped = record(text, result="tiny", name="submit")
+    assert (skipped["status"], skipped["reason"]) == ("skipped", "skipped: one core only")
+    assert record(text, result="tiny", name="few")["status"] == "absent"
+    few = record(text, result="server", name="few")
+    assert (few["ratio"], few["ratio_low"], few["verdict"]) == ("2", "", "ambiguous")
+    start = record(text, result="server", name="to_start")
+    assert start["firm"] == "false"
+    assert float(start["systematic_ratio_high"]) == pytest.approx(5.5 / 3, rel=0.01)
+
+
+def test_json_of_a_comparison_is_its_records(comparison: Comparison) -> None:
+    content = json.loads(COMPARISON_REPORTERS.open("json")(comparison))
+    assert (content["kind"], content["baseline"], content["comparisons"]) == ("comparison", 0, 4)
+    assert [side["label"] for side in content["sides"]] == ["laptop", "server", "tiny"]
+    assert content["rows"][0]["ratios"][1]["verdict"] == "slower"
+    assert content["not_compared"][0]["reason"] == "skipped: one core only"
+
+
+# Diagnoses
+
+
+def test_a_diagnosis_shows_part_status_detail_and_advice(for_people: str) -> None:
+    findings = [
+        Finding(part="extension", status="ok", detail="version 0.1.0"),
+        Finding(part="nvml", status="missing", detail="not found", advice="install | it"),
+    ]
+    text = DIAGNOSIS_REPORTERS.open(for_people)(findings)
+    for words in ("extension", "ok", "version 0.1.0", "nvml", "missing", "not found"):
+        assert words in text
+    assert "install | it" in text.replace("\\|", "|")
+
+
+# All of them
+
+
+@pytest.mark.parametrize("registry", [FLOOR_REPORTERS, COMPARISON_REPORTERS, DIAGNOSIS_REPORTERS])
+def test_every_format_opens_and_an_unknown_one_suggests_the_nearest(registry: Registry) -> None:
+    reporters: list[Callable[..., Any]] = [registry.open(name) for name in registry]
+    assert all(map(callable, reporters))
+    with pytest.raises(UnknownNameError, match="unknown format 'jsn'; did you mean json"):
+        registry.open("jsn")
+
+
+def test_a_narrow_terminal_still_shows_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    text = show(floor_view(floor()), "table")
+    assert "launch_sync" in text
+    assert "\x1b[" in text  # a terminal has colours
