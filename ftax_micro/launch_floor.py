@@ -155,7 +155,6 @@ def _save(result: Result, args: argparse.Namespace) -> int:
 
 
 def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Result:
-    from ftax_micro.devices import resolve_devices
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.floor import FloorRun
@@ -163,7 +162,7 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
     from ftax_micro.orchestration.watchdog import Watchdog
     from ftax_micro.progress import TerminalProgress
 
-    selection = Selection(resolve_devices(args.device), args.probe, args.axis)
+    selection = Selection(_devices(args.device), args.probe, args.axis)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
     _refuse_untrusted(args, selection, environment)
     with TerminalProgress() as progress:
@@ -171,6 +170,16 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
         leave = functools.partial(_leave_hung, run, args, progress)
         run.watchdog = Watchdog(leave, plan.timeout_s + args.watchdog)
         return run.run()
+
+
+def _devices(request: str) -> list[str]:
+    """The devices `request` stands for; says why there is no GPU among them where one could be."""
+    from ftax_micro.devices import cuda_unavailable_reason, resolve_devices
+
+    devices = resolve_devices(request)
+    if devices == ["cpu"] != [request]:
+        cli.message(f"ftax-micro: measuring the cpu alone: {cuda_unavailable_reason()}")
+    return devices
 
 
 def _refuse_untrusted(
@@ -205,11 +214,10 @@ def _leave_hung(
 def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
     import msgspec
 
-    from ftax_micro.devices import resolve_devices
     from ftax_micro.orchestration.processes import run_in_processes
     from ftax_micro.progress import TerminalProgress
 
-    resolve_devices(args.device)  # a device that is not there is one error, not N
+    _devices(args.device)  # a device that is not there is one error, not N
     arguments = ["--device", args.device, "--format", "csv"]
     arguments += ["--quick"] if args.quick else []
     arguments += ["--allow-untrusted"] if args.allow_untrusted else []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import msgspec
+
 from ftax_micro.errors import UsageError
 from ftax_micro.records import Plan
 
@@ -15,6 +17,10 @@ LONGEST_S = 86_400.0
 
 def check_plan(plan: Plan) -> Plan:
     """`plan` itself. Errors: `UsageError` naming the first field that makes no sense."""
+    try:
+        msgspec.convert(msgspec.to_builtins(plan), Plan)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"not a plan: {error}") from error
     for name in ("min_samples", "max_samples"):
         value = getattr(plan, name)
         if not 1 <= value <= MOST_SAMPLES:
