@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -30,6 +31,7 @@ from ftax_micro.stopping import StoppingCriterion
 LoopProbe = Callable[[int], float]
 ShotProbe = Callable[[int], Sequence[float]]
 BurstProbe = Callable[[int], float]
+LevelProbe = Callable[[int], Sequence[float]]
 
 # One draw yields further values of one series.
 _Draw = Callable[[], Sequence[float]]
@@ -151,6 +153,20 @@ def measure_slope(
     `ResolutionError` where the longest burst is under 100 ticks; `ValueError` for fewer than two
     distinct counts; `Interrupted` before every count has a burst.
     """
+    return measure_levels(lambda count: [probe(count)], counts, plan, clock, estimate)
+
+
+def measure_levels(
+    probe: LevelProbe,
+    counts: Sequence[int],
+    plan: Plan,
+    clock: ClockFacts,
+    estimate: Estimate = "slope",
+) -> Data:
+    """As `measure_slope`, for a probe that yields several bursts of one count at a time.
+
+    For operations whose size is expensive to change, such as a graph of `count` nodes.
+    """
     if len(set(counts)) < 2:
         raise ValueError("a slope needs two distinct counts")
 
@@ -158,10 +174,7 @@ def measure_slope(
         line = stats.slope_interval(counts, series, plan.confidence, resamples=_LOOK_RESAMPLES)
         return (line.intercept if estimate == "intercept" else line.slope).half_width
 
-    def draw_of(count: int) -> _Draw:
-        return lambda: [probe(count)]
-
-    sampling = _Sampling([draw_of(count) for count in counts], plan, half_width)
+    sampling = _Sampling([partial(probe, count) for count in counts], plan, half_width)
     sampling.run()
     longest_s = max(float(np.median(samples)) for samples in sampling.series)
     _refuse_short(longest_s, MIN_LOOPED_TICKS, clock)

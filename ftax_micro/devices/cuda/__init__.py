@@ -10,6 +10,8 @@ from ftax_micro.devices.contract import FloorRow
 from ftax_micro.devices.cpu import measured_clock
 from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cuda.call_rows import call_rows
+from ftax_micro.devices.cuda.graph_rows import graph_rows
+from ftax_micro.devices.cuda.load_rows import load_rows
 from ftax_micro.devices.cuda.loops import Loops
 from ftax_micro.devices.cuda.stream_rows import stream_rows
 from ftax_micro.devices.cuda.wait_rows import wait_rows
@@ -85,6 +87,8 @@ class CudaDevice:
         return [
             *stream_rows(self._loops, self.clock),
             *wait_rows(self._loops, self.clock, topology),
+            *graph_rows(self._loops, self.clock),
+            *load_rows(self._loops, self.clock),
             *call_rows(self._loops, self.clock),
         ]
 

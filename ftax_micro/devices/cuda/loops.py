@@ -73,8 +73,9 @@ class Loops:
 
     def spec(self, setting: Setting) -> Any:
         """The launch a setting describes."""
+        api = str(setting.get("api", "kernel"))
         return self.extension.LaunchSpec(
-            api=getattr(self.extension.LaunchApi, str(setting.get("api", "kernel"))),
+            api=getattr(self.extension.LaunchApi, "kernel" if api == "runtime" else api),
             argument_bytes=int(setting.get("argument_bytes", 0)),
             grid=int(setting.get("grid", 1)),
             block=int(setting.get("block", 1)),
@@ -97,6 +98,26 @@ class Loops:
             self.session(), self.spec(setting), _KNEE_CAP, _KNEE_SPIN_S
         )
         return None if found.launches is None else int(found.launches)
+
+    def submit(self, setting: Setting, burst: int) -> float:
+        """Host seconds of one burst of launches; with `threads`, the median over the threads."""
+        session, spec = self.session(), self.spec(setting)
+        if "threads" in setting:
+            cores = core().host.allowed_cores()[: int(setting["threads"])]
+            bursts = self.extension.submit_threads(session, spec, len(cores), burst, 1, cores)
+            return float(np.median([samples[0] for samples in bursts.seconds]))
+        idle = self.idle(setting)
+        if setting.get("api") == "runtime":
+            return float(self.extension.runtime_submit(session, "", spec, burst, 1, idle)[0])
+        return float(self.extension.submit(session, spec, burst, 1, idle)[0])
+
+    def launch_sync(self, setting: Setting, shots: int) -> list[float]:
+        """One launch and one wait, each shot."""
+        session, spec = self.session(str(setting["wait"])), self.spec(setting)
+        idle = self.idle(setting)
+        if setting.get("api") == "runtime":
+            return list(self.extension.runtime_launch_sync(session, "", spec, shots, idle))
+        return list(self.extension.launch_sync(session, spec, shots, idle))
 
     def to_start(self, setting: Setting, shots: int) -> list[float]:
         """Launch call begins to the host sees the kernel's store; NaN for censored shots."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 
 from ftax_micro.devices.contract import FloorRow, Outcome
@@ -24,12 +25,15 @@ _RECENT_NS, _IDLE_NS = 0, 1_000_000
 _IDLE_AXIS_NS = (0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 
 _APIS: Sequence[Setting] = tuple(
-    {"api": api} for api in ("kernel", "kernel_ex", "cooperative", "dependent")
+    {"api": api} for api in ("kernel", "kernel_ex", "cooperative", "dependent", "runtime")
 )
 _BYTES: Sequence[Setting] = tuple({"argument_bytes": n} for n in (0, 8, 64, 256, 1024, 4096))
 _GRIDS: Sequence[Setting] = tuple({"grid": n} for n in (1, 32, 132, 1024, 16384))
 _BLOCKS: Sequence[Setting] = tuple({"block": n} for n in (1, 32, 128, 256, 1024))
-_LAUNCH_AXES = {"api": _APIS, "argument_bytes": _BYTES, "grid": _GRIDS, "block": _BLOCKS}
+_RUNTIME: Setting = {"api": "runtime"}
+# Rows that queue kernels behind a holder, or fill the queue, launch through the driver alone.
+_DRIVER_APIS = _APIS[:-1]
+_SHAPE_AXES = {"argument_bytes": _BYTES, "grid": _GRIDS, "block": _BLOCKS}
 
 
 def stream_rows(loops: Loops, clock: ClockFacts) -> list[FloorRow]:
@@ -48,7 +52,13 @@ def stream_rows(loops: Loops, clock: ClockFacts) -> list[FloorRow]:
         return FloorRow(name, summary, row_measure(measure_), settings=settings, axes=axes)
 
     return [
-        row("submit", "host time inside one launch, queue not full", bench.submit, _LAUNCH_AXES),
+        row(
+            "submit",
+            "host time inside one launch, queue not full",
+            bench.submit,
+            {"api": _APIS, "threads": _threads(), "idle": idle, **_SHAPE_AXES},
+            settings=({}, _RUNTIME),
+        ),
         row(
             "to_start",
             "launch call begins to the kernel's first instruction",
@@ -56,20 +66,25 @@ def stream_rows(loops: Loops, clock: ClockFacts) -> list[FloorRow]:
             {"idle": idle},
             settings=({"idle_ns": _RECENT_NS}, {"idle_ns": _IDLE_NS}),
         ),
-        row("spacing", "device time between two queued null kernels", bench.spacing, _LAUNCH_AXES),
+        row(
+            "spacing",
+            "device time between two queued null kernels",
+            bench.spacing,
+            {"api": _DRIVER_APIS, **_SHAPE_AXES},
+        ),
         row(
             "launch_sync",
             "one launch plus the wait for it",
             bench.launch_sync,
             {"idle": [{**waiting, **each} for each in idle], "api": _with(_APIS, waiting)},
-            settings=(waiting,),
+            settings=(waiting, {**waiting, **_RUNTIME}),
         ),
         row("launch_rate", "interval of long back-to-back launches", bench.launch_rate, {}),
         row(
             "queue_knee",
             "launches that fit before the call blocks",
             bench.queue_knee,
-            {"argument_bytes": _BYTES, "api": _APIS},
+            {"argument_bytes": _BYTES, "api": _DRIVER_APIS},
         ),
         row("round_trip", "one read of host memory inside a kernel", bench.round_trip, {}),
     ]
@@ -83,12 +98,7 @@ class _Bench:
         return slope_counts(_BURST_STEP, self._loops.knee() // 2)
 
     def submit(self, setting: Setting, plan: Plan) -> Outcome:
-        loops, session = self._loops, self._loops.session()
-        spec, idle = loops.spec(setting), loops.idle(setting)
-
-        def probe(count: int) -> float:
-            return float(loops.extension.submit(session, spec, count, 1, idle)[0])
-
+        probe = functools.partial(self._loops.submit, setting)
         return Outcome(measure_slope(probe, self._bursts(), plan, self._clock))
 
     def to_start(self, setting: Setting, plan: Plan) -> Outcome:
@@ -114,12 +124,7 @@ class _Bench:
         return Outcome(measure_slope(probe, self._bursts(), plan, self._clock))
 
     def launch_sync(self, setting: Setting, plan: Plan) -> Outcome:
-        loops, session = self._loops, self._loops.session(str(setting["wait"]))
-        spec, idle = loops.spec(setting), loops.idle(setting)
-
-        def probe(shots: int) -> list[float]:
-            return list(loops.extension.launch_sync(session, spec, shots, idle))
-
+        probe = functools.partial(self._loops.launch_sync, setting)
         return Outcome(measure_shots(probe, plan, self._clock, per_draw=shots_per_draw(setting)))
 
     def launch_rate(self, setting: Setting, plan: Plan) -> Outcome:
@@ -164,6 +169,11 @@ def _idle_settings() -> list[Setting]:
     spinning: list[Setting] = [{"idle_ns": ns, "idle_by": "spin"} for ns in _IDLE_AXIS_NS]
     sleeping: list[Setting] = [{"idle_ns": ns, "idle_by": "sleep"} for ns in _IDLE_AXIS_NS[1:]]
     return spinning + sleeping
+
+
+def _threads() -> list[Setting]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return [{"threads": n} for n in (1, 2, 4, 8, 16) if n <= (cores or 1)]
 
 
 def _with(settings: Sequence[Setting], more: Setting) -> list[Setting]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import Topology
@@ -41,11 +42,17 @@ def _sync(
     trip_s = loops.round_trip_s
     session = loops.session(DEFAULT_WAIT if query else style)
 
+    phase = random.Random(0)
+
     def probe(shots: int) -> list[float]:
-        waits = loops.extension.sync_wait(
-            session, method, shots, SYNC_LEAD_S, waiter, releaser, HOLD_DEADLINE_S
-        )
-        return list(waits.seconds)
+        # A fixed lead would meet the kernel's polling at the same phase each time.
+        leads_s = [SYNC_LEAD_S + phase.random() * trip_s for _ in range(shots)]
+        return [
+            loops.extension.sync_wait(
+                session, method, 1, lead_s, waiter, releaser, HOLD_DEADLINE_S
+            ).seconds[0]
+            for lead_s in leads_s
+        ]
 
     data = measure_shots(probe, plan, clock)
     # The kernel polls by reads that are each a round trip: a store is seen by a read that reaches
