@@ -9,6 +9,9 @@ namespace {
 
 constexpr unsigned int kUnchanged = ~0U;
 
+// What the innermost MakeCurrent of this thread made current.
+thread_local CUcontext made_current = nullptr;
+
 unsigned int flags_of(WaitStyle style) {
     switch (style) {
         case WaitStyle::automatic:
@@ -138,20 +141,38 @@ WaitStyle Context::insist_on_style(WaitStyle style) const {
 
 bool Context::usable() const noexcept { return !abandoned_ && driver_.is_own_process(); }
 
-MakeCurrent::MakeCurrent(const Context& context) : context_(context) {
+CUcontext Context::switch_for_clean_up() const {
+    CUcontext former = nullptr;
+    const auto report = [&](CUresult status, const char* function) {
+        if (status == CUDA_SUCCESS) return;
+        report_cleanup_error(std::string(function) + " failed: " + driver_.name_of(status));
+    };
+    report(driver_.ctx_get_current.get()(&former), driver_.ctx_get_current.symbol());
+    report(driver_.ctx_set_current.get()(handle()), driver_.ctx_set_current.symbol());
+    return former;
+}
+
+MakeCurrent::MakeCurrent(const Context& context) : context_(context), outer_(made_current) {
     const Driver& driver = context.driver();
     driver.ctx_get_current(&former_);
     if (former_ != context.handle()) driver.ctx_set_current(context.handle());
+    made_current = context.handle();
 }
 
 MakeCurrent::~MakeCurrent() {
+    made_current = outer_;
     if (former_ == context_.handle() || !context_.usable()) return;
-    const Driver& driver = context_.driver();
-    const CUresult status = driver.ctx_set_current.get()(former_);
-    if (status != CUDA_SUCCESS) {
-        report_cleanup_error(std::string(driver.ctx_set_current.symbol()) +
-                             " failed: " + driver.name_of(status));
-    }
+    give_back_current(context_.driver(), former_);
+}
+
+bool MakeCurrent::holds(const Context& context) { return made_current == context.handle(); }
+
+void give_back_current(const Driver& driver, CUcontext former) noexcept {
+    const CUresult status = driver.ctx_set_current.get()(former);
+    if (status == CUDA_SUCCESS) return;
+    report_cleanup_error(std::string(driver.ctx_set_current.symbol()) +
+                         " failed: " + driver.name_of(status));
+    driver.ctx_set_current.get()(nullptr);
 }
 
 }  // namespace ftax

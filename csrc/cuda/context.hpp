@@ -54,6 +54,8 @@ class Context {
         CUcontext handle = nullptr;
     };
 
+    // Makes this context current, reporting what fails on the way; returns the former one.
+    CUcontext switch_for_clean_up() const;
     unsigned int ask_for_style(WaitStyle style) const;
     WaitStyle insist_on_style(WaitStyle style) const;
 
@@ -73,28 +75,32 @@ class MakeCurrent {
     ~MakeCurrent();
     MakeCurrent(const MakeCurrent&) = delete;
     MakeCurrent& operator=(const MakeCurrent&) = delete;
+    // Whether a guard of this thread has made `context` current.
+    static bool holds(const Context& context);
 
   private:
     const Context& context_;
     CUcontext former_ = nullptr;
+    CUcontext outer_;  // of the guard around this one, if any
 };
+
+// Makes `former` current again. Where that fails, none is: a thread must not be left in a context
+// that is about to be freed. Reports, never throws.
+void give_back_current(const Driver& driver, CUcontext former) noexcept;
 
 template <class... Parameters, class... Arguments>
 void Context::clean_up(const Function<CUresult(Parameters...)>& function,
                        Arguments... arguments) const noexcept {
     if (!usable()) return;
+    const bool inside = MakeCurrent::holds(*this);  // then there is nothing to switch
     CUcontext former = nullptr;
-    bool switched = false;
     try {
-        // Even without a current context the call is worth trying.
-        switched = driver_.ctx_get_current.get()(&former) == CUDA_SUCCESS &&
-                   former != retained_.handle &&
-                   driver_.ctx_set_current.get()(retained_.handle) == CUDA_SUCCESS;
+        if (!inside) former = switch_for_clean_up();
         driver_.check(function.get()(arguments...), function.symbol());
     } catch (const std::exception& error) {
         report_cleanup_error(error.what());
     }
-    if (switched) driver_.ctx_set_current.get()(former);
+    if (!inside) give_back_current(driver_, former);
 }
 
 const char* name_of(WaitStyle style);

@@ -92,19 +92,42 @@ CUstream GraphBuilder::branch(std::size_t index) const {
     return index == 0 ? session_.stream() : streams_[index - 1]->get();
 }
 
+void GraphBuilder::fork(std::size_t index) const {
+    session_.driver().stream_wait_event(branch(index), fork_->get(), 0U);
+}
+
+void GraphBuilder::join(std::size_t index) const {
+    const Driver& driver = session_.driver();
+    const CUevent end = joins_[index - 1]->get();
+    driver.event_record(end, branch(index));
+    driver.stream_wait_event(branch(0), end, 0U);
+}
+
 void GraphBuilder::record() const {
     const Driver& driver = session_.driver();
-    const CUstream origin = session_.stream();
-    if (width_ > 1) driver.event_record(fork_->get(), origin);
-    for (const auto& stream : streams_) driver.stream_wait_event(stream->get(), fork_->get(), 0U);
-    for (std::size_t i = 0; i < width_; ++i) {
-        const std::size_t share = nodes_ / width_ + (i < nodes_ % width_ ? 1 : 0);
-        const KernelLaunch launch(driver, spec_, target_, branch(i));
-        for (std::size_t node = 0; node < share; ++node) launch.check(launch());
+    std::size_t forked = 1;  // branches that are part of the capture, and not joined again
+    std::size_t joined = 1;
+    try {
+        if (width_ > 1) driver.event_record(fork_->get(), branch(0));
+        for (; forked < width_; ++forked) fork(forked);
+        for (std::size_t i = 0; i < width_; ++i) {
+            const std::size_t share = nodes_ / width_ + (i < nodes_ % width_ ? 1 : 0);
+            const KernelLaunch launch(driver, spec_, target_, branch(i));
+            for (std::size_t node = 0; node < share; ++node) launch.check(launch());
+        }
+        for (; joined < width_; ++joined) join(joined);
+    } catch (...) {
+        // A capture cannot be ended while a branch is open.
+        for (; joined < forked; ++joined) try_to_join(joined);
+        throw;
     }
-    for (std::size_t i = 0; i < streams_.size(); ++i) {
-        driver.event_record(joins_[i]->get(), streams_[i]->get());
-        driver.stream_wait_event(origin, joins_[i]->get(), 0U);
+}
+
+void GraphBuilder::try_to_join(std::size_t index) const noexcept {
+    try {
+        join(index);
+    } catch (const std::exception&) {
+        // The error that led here is the one to tell.
     }
 }
 

@@ -47,6 +47,9 @@ class GraphBuilder {
   private:
     CUstream branch(std::size_t index) const;
     void record() const;
+    void fork(std::size_t index) const;
+    void join(std::size_t index) const;
+    void try_to_join(std::size_t index) const noexcept;
 
     Session& session_;
     LaunchSpec spec_;
