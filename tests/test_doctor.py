@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,8 +44,6 @@ def facts(**changes: Any) -> SimpleNamespace:
         "compute_capability_major": 9,
         "compute_capability_minor": 0,
         "compute_mode": "default",
-        "driver_version": 13000,
-        "driver_path": "libcuda.so.1",
     }
     return SimpleNamespace(**{**values, **changes})
 
@@ -51,10 +52,19 @@ def facts(**changes: Any) -> SimpleNamespace:
 def cuda(monkeypatch: pytest.MonkeyPatch) -> Cuda:
     """Installs an extension with the cuda device, with these devices or a reason for none."""
 
-    def install(*devices: SimpleNamespace, reason: str | None = None) -> None:
+    def install(
+        *devices: SimpleNamespace,
+        reason: str | None = None,
+        missing: dict[str, str] | None = None,
+        version: int = 12000,
+    ) -> None:
         import ftax_micro.devices.cuda as package
 
-        driver = SimpleNamespace(device_facts=lambda index, _: devices[index])
+        driver = SimpleNamespace(
+            device_facts=lambda index, _: devices[index],
+            driver_facts=lambda _: (version, "libcuda.so.1"),
+            missing_functions=lambda _: missing or {},
+        )
         extension = SimpleNamespace(has_cuda=True, cuda=driver)
         monkeypatch.setattr(_extension, "core", lambda: extension)
         monkeypatch.setattr(package, "unavailable_reason", lambda: reason)
@@ -207,7 +217,7 @@ def test_a_driver_and_its_devices(cuda: Cuda, tmp_path: Path) -> None:
         ("cuda:2", "warning"),
     ]
     assert findings[0].detail == (
-        "CUDA 13.0 from /usr/lib/x86_64-linux-gnu/libcuda.so.580.95.05, 3 device(s)"
+        "CUDA 12.0 from /usr/lib/x86_64-linux-gnu/libcuda.so.580.95.05, 3 device(s)"
     )
     assert "NVIDIA H200, compute capability 9.0, compute mode default" in findings[1].detail
     assert "nvidia-smi -c 0" in (findings[2].advice or "")
@@ -219,6 +229,13 @@ def test_without_a_process_map_the_library_is_named_as_it_was_opened(
     cuda(facts())
     findings = list(diagnosis_cuda.check_driver(scene(tmp_path)))
     assert "from libcuda.so.1, 1 device(s)" in findings[0].detail
+
+
+def test_what_an_old_driver_lacks_is_named(cuda: Cuda) -> None:
+    cuda(facts(), missing={"cuFuncLoad": "12.4", "cuCtxSetFlags": "12.1"})
+    found = {f.part: f for f in diagnosis_cuda.check_driver(scene())}
+    assert found["cuda functions"].status == "missing"
+    assert "cuCtxSetFlags (12.1), cuFuncLoad (12.4)" in found["cuda functions"].detail
 
 
 class StandInRuntime:
@@ -249,6 +266,32 @@ def test_the_runtime_library(
     assert finding.status == status
     assert words in finding.detail
     assert finding.status == "ok" or finding.advice
+
+
+@pytest.mark.parametrize(
+    ("version", "opened"),
+    [
+        (13000, ["libcudart.so.13", "libcudart.so.12"]),
+        (12040, ["libcudart.so.12"]),
+        (11040, []),
+    ],
+)
+def test_no_runtime_newer_than_the_driver_is_tried(
+    cuda: Cuda, monkeypatch: pytest.MonkeyPatch, version: int, opened: list[str]
+) -> None:
+    tried: list[str] = []
+
+    def note(name: str) -> None:
+        tried.append(name)
+        _not_found(name)
+
+    cuda(facts(), version=version)
+    monkeypatch.setattr("ctypes.CDLL", note)
+    finding = only(diagnosis_cuda.check_runtime(scene()))
+    assert tried == opened
+    assert finding.status == "missing"
+    assert finding.detail
+    assert ("a newer driver" in (finding.advice or "")) == (not opened)
 
 
 def _not_found(name: str) -> None:
@@ -357,6 +400,50 @@ def test_the_environment_is_judged() -> None:
 def test_without_a_gpu_nothing_is_said_of_cuda() -> None:
     finding = only(diagnosis.check_environment(scene()))
     assert (finding.part, finding.status) == ("environment", "ok")
+
+
+# With the fake driver
+
+
+@pytest.fixture
+def by_the_fake(fake_cuda_path: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
+    """The findings of a process that was given the fake driver of a version."""
+    if not _extension.core().has_cuda:
+        pytest.skip("the extension was built without the cuda device")
+
+    def call(version: str) -> dict[str, Any]:
+        path = str(fake_cuda_path(version))
+        done = subprocess.run(
+            [sys.executable, "-m", "ftax_micro.doctor", "--format", "json"],
+            env={**os.environ, diagnosis_cuda.DRIVER_VARIABLE: path},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return {each["part"]: each for each in json.loads(done.stdout)["findings"]}
+
+    return call
+
+
+def test_a_whole_driver_is_found(by_the_fake: Callable[[str], dict[str, Any]]) -> None:
+    findings = by_the_fake("13.0")
+    assert findings["cuda driver"]["status"] == "ok"
+    assert "CUDA 13.0 from /" in findings["cuda driver"]["detail"]
+    assert "Fake GPU 0" in findings["cuda:0"]["detail"]
+    assert "cuda functions" not in findings
+
+
+def test_an_old_driver_is_told_what_it_lacks(by_the_fake: Callable[[str], dict[str, Any]]) -> None:
+    findings = by_the_fake("11.4")
+    assert "CUDA 11.4" in findings["cuda driver"]["detail"]
+    assert "cuLaunchKernelEx (11.6)" in findings["cuda functions"]["detail"]
+
+
+def test_the_toolkits_stub_is_recognised(by_the_fake: Callable[[str], dict[str, Any]]) -> None:
+    driver = by_the_fake("stub")["cuda driver"]
+    assert driver["status"] == "broken"
+    assert "stub" in driver["detail"]
 
 
 # The command

@@ -21,7 +21,7 @@ RUNTIME_VARIABLE = "FTAX_MICRO_CUDA_RUNTIME"
 _DEVICE_NODES = ("dev/nvidiactl", "dev/dxg", "dev/nvhost-ctrl", "dev/nvgpu")
 
 # The runtimes with cudaLibraryLoadData (CUDA 12.8), by which they take our kernels, newest first.
-_RUNTIMES = ("libcudart.so.13", "libcudart.so.12")
+_RUNTIMES = {"libcudart.so.13": 13, "libcudart.so.12": 12}
 _OLDEST_RUNTIME = 12080
 # Where NVIDIA's wheels put them, under site-packages.
 _RUNTIME_FOLDERS = ("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")
@@ -55,13 +55,19 @@ def check_driver(scene: Scene) -> Iterable[Finding]:
     if reason is not None:
         yield _no_driver(scene, reason)
         return
-    devices = [core().cuda.device_facts(index, "") for index in range(device_count())]
-    version = _version_text(devices[0].driver_version)
-    path = mapped_path(scene.root, Path(devices[0].driver_path).name) or devices[0].driver_path
-    detail = f"CUDA {version} from {path}, {len(devices)} device(s)"
+    cuda = core().cuda
+    version, opened = cuda.driver_facts("")
+    path = mapped_path(scene.root, Path(opened).name) or opened
+    count = device_count()
+    detail = f"CUDA {_version_text(version)} from {path}, {count} device(s)"
     yield Finding(part="cuda driver", status="ok", detail=detail)
-    for index, facts in enumerate(devices):
-        yield _device(f"cuda:{index}", facts)
+    if missing := dict(cuda.missing_functions("")):
+        detail = ", ".join(f"{name} ({since})" for name, since in sorted(missing.items()))
+        detail = f"the driver lacks what newer ones have: {detail}"
+        advice = "rows that need them are skipped; a newer driver has them"
+        yield Finding(part="cuda functions", status="missing", detail=detail, advice=advice)
+    for index in range(count):
+        yield _device(f"cuda:{index}", cuda.device_facts(index, ""))
 
 
 def _no_driver(scene: Scene, reason: str) -> Finding:
@@ -94,8 +100,11 @@ def _device(name: str, facts: Any) -> Finding:
 def check_runtime(scene: Scene) -> Iterable[Finding]:
     """The CUDA runtime library, for rows launched by ``cudaLaunchKernel``."""
     named = scene.environ.get(RUNTIME_VARIABLE)
-    reasons = []
-    for name in [named] if named else _RUNTIMES:
+    newest = _driver_version()
+    # A runtime of a newer major version than the driver refuses to work.
+    names = [name for name, major in _RUNTIMES.items() if newest is None or major <= newest // 1000]
+    reasons = [] if names else ["the driver is older than any runtime that takes our kernels"]
+    for name in [named] if named else names:
         finding = _runtime(scene, name)
         if isinstance(finding, Finding):
             yield finding
@@ -105,8 +114,9 @@ def check_runtime(scene: Scene) -> Iterable[Finding]:
         advice = f"{RUNTIME_VARIABLE} names {named}: correct or unset it"
         yield Finding(part="cuda runtime", status="broken", detail=reasons[0], advice=advice)
         return
-    wheel = next(_wheel_runtimes(), None)
-    advice = "only for launches by the runtime API: `pip install 'ftax-micro[cuda13]'`"
+    wheel = next((path for path in _wheel_runtimes() if path.name in names), None)
+    advice = "only for launches by the runtime API: "
+    advice += "`pip install 'ftax-micro[cuda13]'`" if names else "a newer driver would do"
     if wheel is not None:
         reasons.append(f"{wheel} is installed, but not where the loader looks")
         advice = f"set {RUNTIME_VARIABLE}={wheel}"
@@ -128,6 +138,20 @@ def _runtime(scene: Scene, name: str) -> Finding | str:
         advice = f"rows launched by the runtime need {_version_text(_OLDEST_RUNTIME)} or later"
         return Finding(part="cuda runtime", status="warning", detail=detail, advice=advice)
     return Finding(part="cuda runtime", status="ok", detail=detail)
+
+
+def _driver_version() -> int | None:
+    """1000 * major + 10 * minor of the CUDA version the driver serves; None without a driver."""
+    from ftax_micro.devices._extension import core
+    from ftax_micro.devices.cuda import unavailable_reason
+    from ftax_micro.errors import ExtensionError
+
+    try:
+        if not core().has_cuda or unavailable_reason() is not None:
+            return None
+    except ExtensionError:
+        return None
+    return int(core().cuda.driver_facts("")[0])
 
 
 def _wheel_runtimes() -> Iterator[Path]:

@@ -75,7 +75,7 @@ def _console(text: io.StringIO) -> Console:
 def _table(title: str | None, headings: Sequence[str]) -> Table:
     table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
     for heading in headings:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")  # a long path is folded, not cut
     return table
 
 
