@@ -112,7 +112,7 @@ def check_runtime(scene: Scene) -> Iterable[Finding]:
         reasons.append(finding)
     if named:
         advice = f"{RUNTIME_VARIABLE} names {named}: correct or unset it"
-        yield Finding(part="cuda runtime", status="broken", detail=reasons[0], advice=advice)
+        yield Finding(part="cuda runtime", status="broken", detail=reasons[-1], advice=advice)
         return
     wheel = next((path for path in _wheel_runtimes() if path.name in names), None)
     advice = "only for launches by the runtime API: "
