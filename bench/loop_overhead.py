@@ -41,7 +41,7 @@ FLAGS = ("-O3", "-DNDEBUG", "-fPIC", "-std=gnu11", "-Wall", "-Wextra", "-Werror"
 # A block of calls this long has some 10^5 clock ticks and fits between two timer interrupts.
 BLOCK_S = 1e-3
 # One estimate of a launch: some bursts of every size at the dearest, dozens at the cheapest.
-BURST_S = 0.15
+BURST_S, QUICK_BURST_S = 0.15, 0.02
 # The fake's settings, in nanoseconds, that differ from its defaults.
 FREE = ("submit_ns", "body_ns", "gap_ns", "start_ns", "start_active_ns", "sync_spin_ns")
 COSTS: dict[str, dict[str, int]] = {
@@ -94,7 +94,7 @@ def clock_facts() -> ClockFacts:
     return ClockFacts(name="steady_clock", tick_s=found.tick_s, read_cost_s=found.read_cost_s)
 
 
-def submit(library: ctypes.CDLL, build_folder: Path, blocks: int) -> list[Row]:
+def submit(library: ctypes.CDLL, build_folder: Path, blocks: int, burst_s: float) -> list[Row]:
     """The submit row of the cuda device over the fake driver, and plain C over the same."""
     sys.path.insert(0, str(ROOT / "tests"))
     from fake_cuda import FakeCuda, keys
@@ -114,7 +114,7 @@ def submit(library: ctypes.CDLL, build_folder: Path, blocks: int) -> list[Row]:
             with worker_on_another_core() as settled:
                 device = open_device("cuda:0")
                 try:
-                    sides = Sides(device, library, path)
+                    sides = Sides(device, library, path, burst_s)
                     settled()
                     orders.append([])
                     for settings in COSTS.values():
@@ -159,9 +159,9 @@ def submit_row(name: str, first: dict[str, list[float]], second: dict[str, list[
 class Sides:
     """Our submit row and plain C's bursts over the same driver, in the same burst sizes."""
 
-    def __init__(self, device: Device, library: ctypes.CDLL, driver: Path) -> None:
+    def __init__(self, device: Device, library: ctypes.CDLL, driver: Path, burst_s: float) -> None:
         self._row = next(row for row in device.rows() if row.name == "submit")
-        self._plan = Plan(min_time_s=BURST_S, timeout_s=BURST_S, half_width=0.0, warmup_time_s=0.01)
+        self._plan = Plan(min_time_s=burst_s, timeout_s=burst_s, half_width=0.0, warmup_time_s=0.01)
         self._library, self._clock = library, device.clock
         self._sizes = [level.count for level in self._ours().levels]
         ptx = (ROOT / "csrc" / "kernels" / "floor.ptx").read_bytes()
@@ -208,7 +208,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser(__doc__)
     options.add_argument("--fake-dir", type=Path, help="where the fake driver is built and kept")
     args = options.parse_args(argv)
-    calls, slopes = (12, 8) if args.quick else (400, 60)
+    calls, bursts = (12, 6) if args.quick else (400, 60)
+    burst_s = QUICK_BURST_S if args.quick else BURST_S
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         try:
@@ -217,7 +218,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             rows = [skipped(what, str(reason)) for what in ("call_direct", "submit")]
         else:
             rows = attempt("call_direct", lambda: call_direct(library, calls))
-            rows += attempt("submit", lambda: submit(library, args.fake_dir or folder, slopes))
+            rows += attempt(
+                "submit", lambda: submit(library, args.fake_dir or folder, bursts, burst_s)
+            )
     return finish("loop_overhead", rows, args, {"block_s": BLOCK_S, "flags": " ".join(FLAGS)})
 
 
