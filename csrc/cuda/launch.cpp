@@ -37,6 +37,8 @@ Target null_target(Session& session, const LaunchSpec& spec) {
     // case.
     static std::array<unsigned char, kLargest> bytes{};
     static std::array<void*, 1> arguments = {bytes.data()};
+    check_spec(session,
+               spec);  // before the dependent kernel is loaded, which an old driver refuses
     const Kernel kernel = null_kernel(spec.argument_bytes);
     if (spec.api == LaunchApi::dependent) {
         if (spec.argument_bytes != 0) {
@@ -62,6 +64,7 @@ void check_spec(const Session& session, const LaunchSpec& spec) {
             0) {
         throw CudaUnsupported("this device has no cooperative launch");
     }
+    if (spec.api == LaunchApi::kernel_ex) driver.launch_kernel_ex.get();
     if (spec.api == LaunchApi::dependent) {
         session.require_compute_capability(9, "programmatic dependent launch");
         // The attribute is younger than the function that takes it.

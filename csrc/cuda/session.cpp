@@ -1,5 +1,6 @@
 #include "cuda/session.hpp"
 
+#include <cstdio>
 #include <stdexcept>
 
 #include "cuda/facts.hpp"
@@ -160,8 +161,10 @@ void Session::drain(CUstream stream) {
 
 void Session::give_up(const std::string& what) {
     abandon();
-    throw CudaTimeout("waited " + std::to_string(static_cast<double>(deadline_ns_) * 1e-9) +
-                      " s in vain for " + what + "; the device does not answer");
+    std::array<char, 32> limit{};
+    std::snprintf(limit.data(), limit.size(), "%g", static_cast<double>(deadline_ns_) * 1e-9);
+    throw CudaTimeout("waited " + std::string(limit.data()) + " s in vain for " + what +
+                      "; the device does not answer");
 }
 
 }  // namespace ftax
