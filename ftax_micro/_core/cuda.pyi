@@ -1,4 +1,4 @@
-"""Types of ``ftax_micro._core.cuda``; to be merged into the stub of ``_core``.
+"""Timed loops on a CUDA device; there only where `has_cuda`.
 
 Times are lists of seconds. Loops release the GIL, one at a time in the process (`CudaBusy`), and
 raise `CudaError`, `CudaTimeout` (the device or host missed a deadline), `CudaUnsupported` (a row to

@@ -1,0 +1,8 @@
+"""The compiled extension; private, the Python package is the API."""
+
+from . import cuda as cuda
+from . import host as host
+
+version: str
+source_digest: str
+has_cuda: bool  # without it there is no submodule `cuda`
