@@ -1,8 +1,8 @@
 """The cuda device against the fake driver: its known costs must come back out of every row.
 
-Two cores run the host, the fake device and, in places, a third thread, so a sample can be late for no
-fault of the code. A row is therefore measured afresh up to `ATTEMPTS` times until it recovers its
-cost; one that computes something else never does.
+Two cores run the host, the fake device and, in places, a third thread, so a sample can be late for
+no fault of the code. A row is therefore measured afresh up to `ATTEMPTS` times until it recovers
+its cost; one that computes something else never does.
 """
 
 from __future__ import annotations

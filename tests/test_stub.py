@@ -1,4 +1,4 @@
-"""The stub of the extension says what the extension has: same names, same members, same arguments."""
+"""The stub of the extension says what the extension has: names, members and arguments."""
 
 from __future__ import annotations
 
