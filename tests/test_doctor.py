@@ -18,6 +18,7 @@ from fake_results import environment, gpu
 import ftax_micro
 from ftax_micro import cli, doctor
 from ftax_micro.devices import _extension
+from ftax_micro.devices.cuda import runtime_library
 from ftax_micro.errors import ExtensionError, Skip
 from ftax_micro.fact_reader import Unreadable
 from ftax_micro.facts import Environment, ProcessFacts
@@ -46,6 +47,12 @@ def facts(**changes: Any) -> SimpleNamespace:
         "compute_mode": "default",
     }
     return SimpleNamespace(**{**values, **changes})
+
+
+@pytest.fixture(autouse=True)
+def no_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What this environment happens to have installed must not decide a test."""
+    monkeypatch.setattr(diagnosis_cuda, "wheel_runtimes", lambda _version: iter(()))
 
 
 @pytest.fixture
@@ -305,7 +312,7 @@ def test_a_runtime_that_is_named_and_missing(monkeypatch: pytest.MonkeyPatch) ->
     assert finding.advice == "FTAX_MICRO_CUDA_RUNTIME names /opt/x.so: correct or unset it"
 
 
-def test_a_runtime_of_a_wheel_is_pointed_to(
+def test_a_runtime_of_a_wheel_is_tried_before_the_loaders(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = tmp_path / "nvidia/cu13/lib"
@@ -313,9 +320,10 @@ def test_a_runtime_of_a_wheel_is_pointed_to(
     (folder / "libcudart.so.13").touch()
     monkeypatch.setattr("ctypes.CDLL", _not_found)
     monkeypatch.setattr("sys.path", ["", str(tmp_path)])
+    monkeypatch.setattr(diagnosis_cuda, "wheel_runtimes", runtime_library.wheel_runtimes)
     finding = only(diagnosis_cuda.check_runtime(scene()))
     assert finding.status == "missing"
-    assert finding.advice == f"set FTAX_MICRO_CUDA_RUNTIME={folder / 'libcudart.so.13'}"
+    assert finding.detail.startswith(str(folder / "libcudart.so.13"))
 
 
 @pytest.mark.parametrize(

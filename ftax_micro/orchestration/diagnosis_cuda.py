@@ -5,26 +5,22 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import importlib.util
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ftax_micro.devices.cuda.runtime_library import RUNTIME_VARIABLE, RUNTIMES, wheel_runtimes
 from ftax_micro.fact_reader import Unreadable
 from ftax_micro.findings import Finding, FindingStatus
 from ftax_micro.orchestration.scene import Scene
 
 DRIVER_VARIABLE = "FTAX_MICRO_CUDA_DRIVER"
-RUNTIME_VARIABLE = "FTAX_MICRO_CUDA_RUNTIME"
 
 # What the kernel shows of an NVIDIA driver: on Linux, in WSL, on Jetson boards.
 _DEVICE_NODES = ("dev/nvidiactl", "dev/dxg", "dev/nvhost-ctrl", "dev/nvgpu")
 
-# The runtimes with cudaLibraryLoadData (CUDA 12.8), by which they take our kernels, newest first.
-_RUNTIMES = {"libcudart.so.13": 13, "libcudart.so.12": 12}
+# With cudaLibraryLoadData, by which runtimes take our kernels.
 _OLDEST_RUNTIME = 12080
-# Where NVIDIA's wheels put them, under site-packages.
-_RUNTIME_FOLDERS = ("nvidia/cu13/lib", "nvidia/cuda_runtime/lib")
 
 
 def check_build(_scene: Scene) -> Iterable[Finding]:
@@ -102,9 +98,10 @@ def check_runtime(scene: Scene) -> Iterable[Finding]:
     named = scene.environ.get(RUNTIME_VARIABLE)
     newest = _driver_version()
     # A runtime of a newer major version than the driver refuses to work.
-    names = [name for name, major in _RUNTIMES.items() if newest is None or major <= newest // 1000]
+    names = [name for name, major in RUNTIMES.items() if newest is None or major <= newest // 1000]
+    wheels = [str(path) for path in wheel_runtimes(newest)]
     reasons = [] if names else ["the driver is older than any runtime that takes our kernels"]
-    for name in [named] if named else names:
+    for name in [named] if named else [*wheels, *names]:
         finding = _runtime(scene, name)
         if isinstance(finding, Finding):
             yield finding
@@ -114,12 +111,8 @@ def check_runtime(scene: Scene) -> Iterable[Finding]:
         advice = f"{RUNTIME_VARIABLE} names {named}: correct or unset it"
         yield Finding(part="cuda runtime", status="broken", detail=reasons[-1], advice=advice)
         return
-    wheel = next((path for path in _wheel_runtimes() if path.name in names), None)
     advice = "only for launches by the runtime API: "
     advice += "`pip install 'ftax-micro[cuda13]'`" if names else "a newer driver would do"
-    if wheel is not None:
-        reasons.append(f"{wheel} is installed, but not where the loader looks")
-        advice = f"set {RUNTIME_VARIABLE}={wheel}"
     detail = "; ".join(reasons)
     yield Finding(part="cuda runtime", status="missing", detail=detail, advice=advice)
 
@@ -152,12 +145,6 @@ def _driver_version() -> int | None:
     except ExtensionError:
         return None
     return int(core().cuda.driver_facts("")[0])
-
-
-def _wheel_runtimes() -> Iterator[Path]:
-    for entry in filter(None, sys.path):
-        for folder in _RUNTIME_FOLDERS:
-            yield from sorted(Path(entry, folder).glob("libcudart.so.*"), reverse=True)
 
 
 def check_tracing(_scene: Scene) -> Iterable[Finding]:

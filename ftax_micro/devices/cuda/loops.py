@@ -17,6 +17,7 @@ import numpy as np
 
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import Outcome
+from ftax_micro.devices.cuda.runtime_library import runtime_path
 from ftax_micro.errors import Hung, Skip
 from ftax_micro.records import Plan, Setting
 
@@ -71,6 +72,12 @@ class Loops:
         if session is not None:
             session.close()
 
+    @functools.cached_property
+    def runtime(self) -> str:
+        """Path of the CUDA runtime library; empty where the loader knows better."""
+        version, _ = self.extension.driver_facts("")
+        return runtime_path(int(version))
+
     def spec(self, setting: Setting) -> Any:
         """The launch a setting describes."""
         api = str(setting.get("api", "kernel"))
@@ -108,7 +115,9 @@ class Loops:
             return float(np.median([samples[0] for samples in bursts.seconds]))
         idle = self.idle(setting)
         if setting.get("api") == "runtime":
-            return float(self.extension.runtime_submit(session, "", spec, burst, 1, idle)[0])
+            return float(
+                self.extension.runtime_submit(session, self.runtime, spec, burst, 1, idle)[0]
+            )
         return float(self.extension.submit(session, spec, burst, 1, idle)[0])
 
     def launch_sync(self, setting: Setting, shots: int) -> list[float]:
@@ -116,7 +125,9 @@ class Loops:
         session, spec = self.session(str(setting["wait"])), self.spec(setting)
         idle = self.idle(setting)
         if setting.get("api") == "runtime":
-            return list(self.extension.runtime_launch_sync(session, "", spec, shots, idle))
+            return list(
+                self.extension.runtime_launch_sync(session, self.runtime, spec, shots, idle)
+            )
         return list(self.extension.launch_sync(session, spec, shots, idle))
 
     def to_start(self, setting: Setting, shots: int) -> list[float]:
