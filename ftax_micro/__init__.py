@@ -9,11 +9,16 @@ Public names are loaded on first use, so that importing the package costs nothin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
 
 __version__ = "0.1.0"
 
+# Type checkers take this name for true. Importing it from `typing`, or `pathlib` further down,
+# would be most of what `import ftax_micro` costs.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from ftax_micro.analysis.closure import closure_check
     from ftax_micro.analysis.comparison import compare_results
     from ftax_micro.analysis.summary import summarise
@@ -62,14 +67,14 @@ def __dir__() -> list[str]:
 
 def _find_extension() -> None:
     """In a checkout without a built extension, look for the installed one (see _checkout)."""
+    here = os.path.dirname(__file__)  # noqa: PTH120
+    if any(name.startswith("_core.") and name.endswith(".so") for name in os.listdir(here)):  # noqa: PTH208
+        return
     from pathlib import Path
 
-    here = Path(__file__).parent
-    if any(here.glob("_core.*.so")):
-        return
     from ftax_micro._checkout import installed_package
 
-    folder = installed_package(here)
+    folder = installed_package(Path(here))
     if folder is not None:
         __path__.append(str(folder))
 

@@ -6,6 +6,7 @@ import importlib
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -171,3 +172,16 @@ def test_a_stale_extension_is_refused_and_asked_again(monkeypatch: pytest.Monkey
         with pytest.raises(ExtensionError, match="built from other sources"):
             core()
     assert core().version == ftax_micro.__version__
+
+
+def test_the_folder_of_the_stub_does_not_pass_for_the_extension(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where nothing was built, Python imports that folder as a namespace package."""
+    monkeypatch.setattr(ftax_micro, "_core", ModuleType("ftax_micro._core"))
+    core.cache_clear()
+    try:
+        with pytest.raises(ExtensionError, match="pip install"):
+            core()
+    finally:
+        core.cache_clear()

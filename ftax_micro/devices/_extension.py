@@ -19,6 +19,10 @@ def core() -> Any:
     """
     try:
         from ftax_micro import _core
+
+        # The folder of the stub passes for a package of that name where nothing was built.
+        if not hasattr(_core, "version"):
+            raise ImportError("no module named 'ftax_micro._core'")
     except ImportError as error:
         raise ExtensionError(
             f"the compiled extension of ftax_micro cannot be loaded ({error}); "
