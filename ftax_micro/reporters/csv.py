@@ -69,21 +69,26 @@ def _row(row: Summary) -> list[object]:
     systematic = [row.systematic_low, row.systematic_high] if timed else [None, None]
     return [
         row.device,
-        row.name,
-        row.setting_text,
+        _text(row.name),
+        _text(row.setting_text),
         *map(_number, times),
         row.count if row.status == "ok" else "",
         row.stop_reason or "",
         row.status,
-        row.reason or "",
+        _text(row.reason or ""),
         *map(_number, systematic),
         _number(None if timed else row.value),
         _number(row.noise),
         "" if row.outliers is None else row.outliers,
         row.censored if row.status == "ok" else "",
         row.processes,
-        " ".join(v.code for v in row.verdicts),
+        _text(" ".join(v.code for v in row.verdicts)),
     ]
+
+
+def _text(text: str) -> str:
+    """CSV has no way to write a null character, which a file of others may hold."""
+    return text.replace("\0", "\\0")
 
 
 def _number(value: float | None) -> str:
@@ -119,8 +124,8 @@ def _comparison_row(comparison: Comparison, row: ComparedRow, index: int) -> lis
     return [
         comparison.sides[index].label,
         row.device,
-        row.name,
-        row.setting_text,
+        _text(row.name),
+        _text(row.setting_text),
         *map(_number, numbers if timed else [None] * 3),
         _number(None if timed else numbers[0]),
         *map(_number, ratios),
