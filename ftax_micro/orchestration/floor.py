@@ -67,7 +67,9 @@ class FloorRun:
             opened: list[Device] = []
             try:
                 opened.extend(self._open(name) for name in self.selection.devices)
-                self.devices = [device.describe() for device in opened]
+                for device in opened:
+                    with self._guard(f"describing {device.name}"):  # which looks for the knee
+                        self.devices.append(device.describe())
                 self._measure_all(select_points(opened, self.selection))
             except Interrupted as error:
                 self.incomplete_reason = str(error)

@@ -12,10 +12,10 @@ from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cuda.call_rows import call_rows
 from ftax_micro.devices.cuda.graph_rows import graph_rows
 from ftax_micro.devices.cuda.load_rows import load_rows
-from ftax_micro.devices.cuda.loops import Loops
+from ftax_micro.devices.cuda.loops import Loops, cleanup_complaint
 from ftax_micro.devices.cuda.stream_rows import stream_rows
 from ftax_micro.devices.cuda.wait_rows import wait_rows
-from ftax_micro.errors import DeviceUnavailableError, Skip
+from ftax_micro.errors import DeviceUnavailableError, FtaxError, Hung
 from ftax_micro.gpu_monitor import GpuMonitor
 from ftax_micro.records import DeviceFacts, DeviceState
 
@@ -49,9 +49,7 @@ class CudaDevice:
         cuda = core().cuda
         try:
             self._facts: Any = cuda.device_facts(ordinal, "")
-            self._loops.session()
-        except Skip:
-            pass  # another user of the context keeps its wait style: the rows that need one say so
+            self._wait_style = self._loops.session().wait_style.name.rstrip("_")
         except (cuda.CudaUnavailable, cuda.CudaError, cuda.CudaTimeout) as error:
             raise DeviceUnavailableError(f"{self.name} is not available: {error}") from error
         self._monitor = GpuMonitor(
@@ -76,10 +74,19 @@ class CudaDevice:
                 "driver_version": facts.driver_version,
                 "driver_path": facts.driver_path,
                 "multiprocessors": facts.attributes.get("multiprocessor_count"),
-                "queue_knee": self._loops.knee(),
+                "queue_knee": self._knee(),
+                "wait_style": self._wait_style,
                 "monitor": self._monitor.reason,
             },
         )
+
+    def _knee(self) -> int | None:
+        """None where looking for it fails: the rows that need it say why, the others can run."""
+        cuda = core().cuda
+        try:
+            return self._loops.knee()
+        except (cuda.CudaError, cuda.CudaTimeout, Hung):
+            return None
 
     def rows(self) -> Sequence[FloorRow]:
         """All rows of the launch anatomy that are measured without a tracer."""
@@ -97,6 +104,15 @@ class CudaDevice:
         return self._monitor.state()
 
     def close(self) -> None:
-        """Release the context. Safe to call twice."""
-        self._loops.close()
-        self._monitor.close()
+        """Release the context. Safe to call twice.
+
+        Errors: `FtaxError` where something could not be given back; all has been tried by then.
+        """
+        before = core().cuda.cleanup_errors().count
+        try:
+            self._loops.close()
+        finally:
+            self._monitor.close()
+        complaint = cleanup_complaint(before)
+        if complaint is not None:
+            raise FtaxError(complaint)

@@ -11,6 +11,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import Outcome
 from ftax_micro.devices.cuda.runtime_library import runtime_path
 from ftax_micro.errors import Hung, Skip
-from ftax_micro.records import Plan, Setting
+from ftax_micro.records import Plan, Setting, Verdict
 
 # A device that has not done a microsecond's work after this long is not going to.
 DEADLINE_S = 20.0
@@ -30,6 +31,9 @@ SYNC_LEAD_S = 100e-6
 _KNEE_CAP = 8192
 _KNEE_SPIN_S = 50e-3
 _KNEE_FALLBACK = 256
+# A launch that was preempted passes for one that blocked: a knee is never found too high, so the
+# largest of some is it.
+_KNEE_TRIES = 3
 # How the context waits in rows that do not ask for a style: the cheapest, and the most repeatable.
 DEFAULT_WAIT = "spin"
 
@@ -41,6 +45,7 @@ class Loops:
         self._ordinal = ordinal
         self._session: Any = None
         self._wait: str | None = None
+        self._hung: str | None = None
         self._knee: int | None = None
 
     @property
@@ -48,23 +53,38 @@ class Loops:
         """``_core.cuda``."""
         return core().cuda
 
-    def session(self, wait: str = DEFAULT_WAIT) -> Any:
-        """The session with the context's wait style `wait`; a former one is closed.
+    def session(self, wait: str | None = None) -> Any:
+        """The session with the context's wait style `wait`; one with another style is closed.
 
-        Errors: what opening raises; `Skip` where another user of the context keeps its style.
+        Without `wait`, with the default style, or whatever another user of the context keeps.
+        Errors: what opening raises; `Skip` where another user of the context keeps its style;
+        `Hung` where the device did not answer before: it would not now, and each try takes long.
         """
-        if self._session is None or self._wait != wait:
-            self.close()
-            style = getattr(self.extension.WaitStyle, "yield_" if wait == "yield" else wait)
-            self._session = self.extension.Session(self._ordinal, "", style, DEADLINE_S)
-            self._wait = wait
-            effective = self._session.wait_style
-            if effective != style:
-                raise Skip(
-                    f"the context waits by {effective.name.rstrip('_')} and cannot be changed: "
-                    "another part of this process uses it"
-                )
+        if self._session is not None and self._session.abandoned:
+            self._hung = "the device did not answer in a row before this one"
+        if self._hung is not None:
+            raise Hung(self._hung)
+        if self._session is None or self._wait != (wait or DEFAULT_WAIT):
+            self._reopen(wait or DEFAULT_WAIT)
+        style, effective = self._style(wait or DEFAULT_WAIT), self._session.wait_style
+        if wait is not None and effective != style:
+            raise Skip(
+                f"the context waits by {effective.name.rstrip('_')} and cannot be changed: "
+                "another part of this process uses it"
+            )
         return self._session
+
+    def _reopen(self, wait: str) -> None:
+        self.close()
+        try:
+            self._session = self.extension.Session(self._ordinal, "", self._style(wait), DEADLINE_S)
+        except self.extension.CudaTimeout as error:
+            self._hung = str(error)
+            raise
+        self._wait = wait
+
+    def _style(self, wait: str) -> Any:
+        return getattr(self.extension.WaitStyle, "yield_" if wait == "yield" else wait)
 
     def close(self) -> None:
         """Give the context back."""
@@ -96,7 +116,8 @@ class Loops:
     def knee(self) -> int:
         """Launches that fit into the queue (256 where no launch ever blocked), found once."""
         if self._knee is None:
-            self._knee = self.find_knee({}) or _KNEE_FALLBACK
+            found = [self.find_knee({}) or _KNEE_FALLBACK for _ in range(_KNEE_TRIES)]
+            self._knee = max(found)
         return self._knee
 
     def find_knee(self, setting: Setting) -> int | None:
@@ -167,11 +188,30 @@ def translated() -> Iterator[None]:
 def row_measure(
     measure: Callable[[Setting, Plan], Outcome],
 ) -> Callable[[Setting, Plan], Outcome]:
-    """`measure` with the extension's exceptions translated."""
+    """`measure` with the extension's exceptions translated, and a verdict on failed clean-ups."""
 
     @functools.wraps(measure)
     def translating(setting: Setting, plan: Plan) -> Outcome:
+        before = core().cuda.cleanup_errors().count
         with translated():
-            return measure(setting, plan)
+            outcome = measure(setting, plan)
+        complaint = cleanup_complaint(before)
+        if complaint is None:
+            return outcome
+        verdict = Verdict(code="clean_up_failed", sentence=complaint)
+        return replace(outcome, verdicts=[*outcome.verdicts, verdict])
 
     return translating
+
+
+def cleanup_complaint(before: int) -> str | None:
+    """What went wrong in giving things back since there were `before` such errors, in a sentence.
+
+    The extension's destructors cannot raise: what was measured stands, but something may be held.
+    """
+    errors = core().cuda.cleanup_errors()
+    count = int(errors.count) - before
+    if count == 0:
+        return None
+    more = f" (and {count - 1} more)" if count > 1 else ""
+    return f"something could not be given back to the driver: {errors.last}{more}"

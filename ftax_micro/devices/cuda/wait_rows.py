@@ -8,7 +8,6 @@ import random
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cuda.loops import (
-    DEFAULT_WAIT,
     HOLD_DEADLINE_S,
     SYNC_LEAD_S,
     Loops,
@@ -40,7 +39,7 @@ def _sync(
     query = style == "event_query"
     method = loops.extension.WaitMethod.event_query if query else loops.extension.WaitMethod.stream
     trip_s = loops.round_trip_s
-    session = loops.session(DEFAULT_WAIT if query else style)
+    session = loops.session(None if query else style)
 
     phase = random.Random(0)
 
