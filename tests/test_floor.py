@@ -328,6 +328,17 @@ def test_a_fall_of_the_clock_is_a_verdict(use: Callable[[StandIn], StandIn]) -> 
     assert falls.state_after == DeviceState(sm_clock_hz=1.8e9)
 
 
+def test_a_state_that_cannot_be_read_costs_no_row(use: Callable[[StandIn], StandIn]) -> None:
+    class Silent(StandIn):
+        def state(self) -> DeviceState:
+            raise RuntimeError("NVML: GPU is lost")
+
+    use(Silent(row("submit"), row("sync", raises(Skip("no")))))
+    result = measure_launch_floor("cpu", plan=TINY)
+    assert statuses(result) == [("submit", "ok", None), ("sync", "skipped", "no")]
+    assert result.measurements[0].state_before == DeviceState()
+
+
 def test_two_threads_do_not_measure_at_once(use: Callable[[StandIn], StandIn]) -> None:
     measuring, enough = threading.Event(), threading.Event()
 

@@ -6,7 +6,7 @@ import contextlib
 
 import msgspec
 
-from ftax_micro.devices.contract import Outcome
+from ftax_micro.devices.contract import Device, Outcome
 from ftax_micro.errors import FtaxError, Interrupted, Skip
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.selection import Point
@@ -25,7 +25,7 @@ def measure_point(
     Errors: `Interrupted`, where it comes before the row has a value.
     """
     device, row, setting = point
-    before = device.state()
+    before = _state(device)
     outcome: Outcome | None = None
     try:
         with interrupts.raised() if interrupts else contextlib.nullcontext():
@@ -36,7 +36,7 @@ def measure_point(
     except Exception as error:
         status: Status = "skipped" if isinstance(error, Skip) else "failed"
         return absent(point, process, status, reason_of(error), before)
-    after = device.state()
+    after = _state(device)
     measurement = Measurement(
         device=device.name,
         name=row.name,
@@ -77,6 +77,14 @@ def reason_of(error: Exception) -> str:
     """One line that says what went wrong; our own errors are sentences already."""
     text = " ".join(str(error).split()) or "no message"
     return text if isinstance(error, FtaxError) else f"{type(error).__name__}: {text}"
+
+
+def _state(device: Device) -> DeviceState | None:
+    """The device's state, all unknown where it cannot be read: no reason to lose a row, or all."""
+    try:
+        return device.state()
+    except Exception:
+        return DeviceState()
 
 
 def _clock_verdicts(before: DeviceState | None, after: DeviceState | None) -> list[Verdict]:
