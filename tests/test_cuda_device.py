@@ -1,8 +1,9 @@
 """The cuda device against the fake driver: its known costs must come back out of every row.
 
 Two cores run the host, the fake device and, in places, a third thread, so a sample can be late for
-no fault of the code. A row is therefore measured afresh up to `ATTEMPTS` times until it recovers
-its cost; one that computes something else never does.
+no fault of the code, and never early. A row is therefore measured afresh up to `ATTEMPTS` times
+until it recovers its cost, by its headline or by its least samples; one that computes something
+else never does.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ftax_micro.devices.cuda import CudaDevice
 from ftax_micro.errors import DeviceUnavailableError
 from ftax_micro.orchestration.points import measure_point
 from ftax_micro.records import Measurement, Plan, Setting
+from ftax_micro.stats import fit_line
 
 pytestmark = pytest.mark.skipif(not core().has_cuda, reason="built without the CUDA device")
 
@@ -61,6 +63,17 @@ def eventually(take: Callable[[], Summary], holds: Callable[[Summary], bool]) ->
         if holds(row):
             break
     return row
+
+
+def least(found: Measurement) -> float:
+    """The headline made of the least samples instead of the medians: what no scheduler delayed."""
+    data = found.data
+    assert data is not None, found.reason
+    if data.estimate == "median":
+        return min(data.samples)
+    lows = [min(level.samples_s) for level in data.levels]
+    slope, intercept = fit_line([level.count for level in data.levels], lows)
+    return float(slope if data.estimate == "slope" else intercept)
 
 
 def within(value: float | None, wanted_s: float) -> bool:
@@ -111,9 +124,16 @@ def test_a_row_recovers_the_cost_it_is_named_after(
 ) -> None:
     if name.startswith("graph"):
         fake_cuda.configure(graph_gap_ns=1000, body_ns=1000)  # else 1,024 nodes take 47 ms
+    if name == "first_launch":
+        fake_cuda.configure(module_load_ns=1_000_000)  # reading the module takes the fake 0.4 ms
     wanted_s = us(*(fake_cuda.cost(key) for key in keys))
-    row = eventually(lambda: summary(device, name, setting), lambda r: within(r.value, wanted_s))
-    assert within(row.value, wanted_s), f"{row.value} instead of {wanted_s}"
+    for _ in range(ATTEMPTS):
+        found = measured(device, name, setting)
+        assert found.status == "ok", found.reason
+        recovered = (summarise([found])[0].value, least(found))
+        if any(within(value, wanted_s) for value in recovered):
+            break
+    assert any(within(value, wanted_s) for value in recovered), f"{recovered}, not {wanted_s}"
 
 
 @pytest.mark.parametrize(("idle_ns", "start"), [(0, "start_active_ns"), (4_000_000, "start_ns")])
@@ -135,12 +155,7 @@ def test_to_start_is_the_way_to_the_kernel_within_the_uncertainty_of_the_legs(
 
 @pytest.mark.parametrize(
     ("wait", "key"),
-    [
-        ("spin", "sync_spin_ns"),
-        ("yield", "sync_yield_ns"),
-        ("blocking", "sync_blocking_ns"),
-        ("event_query", "sync_query_ns"),
-    ],
+    [("spin", "sync_spin_ns"), ("yield", "sync_yield_ns"), ("blocking", "sync_blocking_ns")],
 )
 def test_sync_covers_each_styles_cost_with_the_uncertainty_of_the_poll(
     device: CudaDevice, fake_cuda: FakeCuda, wait: str, key: str
@@ -155,8 +170,25 @@ def test_sync_covers_each_styles_cost_with_the_uncertainty_of_the_poll(
     assert covers(row), f"{row.systematic_low} … {row.systematic_high} misses {truth_s}"
 
 
+def test_a_polled_event_is_seen_after_one_leg_and_the_querys_cost(
+    device: CudaDevice, fake_cuda: FakeCuda
+) -> None:
+    """Three threads spin here (waiter, releaser, device): on two cores only the least sample
+    counts.
+    """
+    first_s = us(fake_cuda.cost("h2d_ns"), fake_cuda.cost("sync_query_ns"))
+    last_s = first_s + us(fake_cuda.cost("round_trip_ns"))
+    for _ in range(ATTEMPTS):
+        found_s = least(measured(device, "sync", {"wait": "event_query"}))
+        if first_s <= found_s <= last_s:
+            break
+    assert first_s <= found_s <= last_s
+
+
 def test_the_knee_is_the_queues_depth(device: CudaDevice, fake_cuda: FakeCuda) -> None:
-    assert summary(device, "queue_knee", {}).value == fake_cuda.cost("knee")
+    depth = fake_cuda.cost("knee")
+    row = eventually(lambda: summary(device, "queue_knee", {}), lambda r: r.value == depth)
+    assert row.value == depth
 
 
 @pytest.mark.parametrize(("body_ns", "limit"), [(24_000, "device"), (1_000, "host")])
