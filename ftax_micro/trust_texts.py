@@ -92,7 +92,7 @@ TEXTS: dict[str, tuple[Severity, str]] = {
     ),
     "busy_processes": (
         "warn",
-        "other processes are busy ({names}) and leave less than {wanted} of {cpus} CPUs: they "
+        "other processes are busy ({names}), and of {cpus} CPUs measuring wants {wanted}: they "
         "preempt the timing thread or the one it waits for; stop them.",
     ),
     "wsl": (
