@@ -54,6 +54,8 @@ def fresh(
         return CudaDevice(0)
 
     yield open_device
+    # A session that gave up leaves its context current in this thread.
+    fake_cuda.driver.cuCtxSetCurrent(None)
     fake_cuda.reset()
 
 
@@ -138,6 +140,7 @@ def fail_once(
 
 
 def test_each_driver_call_of_opening_may_fail(fresh: Open, fake_cuda: FakeCuda) -> None:
+    fresh().close()  # what is asked once in a process is tested with the poses
     device = fresh()
     calls = fake_cuda.all_calls()
     device.close()
@@ -407,3 +410,15 @@ def test_an_interruption_inside_a_loop_keeps_what_was_measured(
     assert rows[1].data is not None
     assert rows[1].data.stop_reason == "interrupted"
     assert errors == [f"saved {path}", "ftax-micro: stopped by SIGINT; 3 rows measured"]
+
+
+def test_a_launch_that_was_preempted_is_not_taken_for_the_knee(
+    fake_cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FTAX_MICRO_CUDA_DRIVER", str(fake_cuda.path))
+    fake_cuda.configure(**CHEAP)
+    device = CudaDevice(0)
+    # The fourth launch behind the first spinning kernel blocks for once, as if preempted.
+    fake_cuda.slow("cuLaunchKernel", 6, 20_000_000)
+    assert device.describe().facts["queue_knee"] == CHEAP["knee"]
+    device.close()

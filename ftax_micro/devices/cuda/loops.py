@@ -116,8 +116,8 @@ class Loops:
     def knee(self) -> int:
         """Launches that fit into the queue (256 where no launch ever blocked), found once."""
         if self._knee is None:
-            found = [self.find_knee({}) or _KNEE_FALLBACK for _ in range(_KNEE_TRIES)]
-            self._knee = max(found)
+            tries = [self.find_knee({}) for _ in range(_KNEE_TRIES)]
+            self._knee = max((found for found in tries if found), default=_KNEE_FALLBACK)
         return self._knee
 
     def find_knee(self, setting: Setting) -> int | None:
