@@ -50,9 +50,7 @@ std::vector<int> allowed_cores() {
     return cores;
 }
 
-bool pin_this_thread(int core) {
-    return core >= 0 && core < kMostCores && apply({core});
-}
+bool pin_this_thread(int core) { return core >= 0 && core < kMostCores && apply({core}); }
 
 PinGuard::PinGuard(int core) {
     if (core < 0) return;

@@ -41,7 +41,8 @@ void register_handoff(py::module_& host) {
         .def_readonly("submit_s", &RateSample::submit_s)
         .def_readonly("total_s", &RateSample::total_s)
         .def_readonly("stalls", &RateSample::stalls);
-    py::class_<HandOff>(host, "HandOff", "A worker thread behind a bounded ring; all times seconds.")
+    py::class_<HandOff>(host, "HandOff",
+                        "A worker thread behind a bounded ring; all times seconds.")
         .def(py::init<int, int, Wait, std::uint32_t>(), py::arg("host_core"),
              py::arg("worker_core"), py::arg("wait"), py::arg("capacity"), Release())
         .def_property_readonly("pinned", &HandOff::pinned)
@@ -53,7 +54,8 @@ void register_handoff(py::module_& host) {
         .def("launch_rate", &HandOff::launch_rate, py::arg("count"), Release())
         .def("queue_knee", &HandOff::queue_knee, py::arg("hold_ns"), Release());
     py::class_<Team>(host, "Team", "Persistent threads for empty parallel regions.")
-        .def(py::init<const std::vector<int>&, Wait>(), py::arg("cores"), py::arg("wait"), Release())
+        .def(py::init<const std::vector<int>&, Wait>(), py::arg("cores"), py::arg("wait"),
+             Release())
         .def("parallel_region", &Team::parallel_region, py::arg("loops"), Release());
 }
 

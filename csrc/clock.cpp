@@ -9,7 +9,8 @@ namespace ftax {
 namespace {
 
 // A clock that steps in coarse ticks repeats itself between steps, so the step is the smallest
-// positive difference between distinct readings; on a fine clock that is the read cost's own jitter.
+// positive difference between distinct readings; on a fine clock that is the read cost's own
+// jitter.
 std::int64_t smallest_step(int rounds) {
     std::vector<std::int64_t> seen(static_cast<std::size_t>(rounds));
     for (auto& value : seen) value = now_ns();
@@ -19,8 +20,8 @@ std::int64_t smallest_step(int rounds) {
     }
     if (differences.empty()) return std::numeric_limits<std::int64_t>::max();
     std::sort(differences.begin(), differences.end());
-    // Readings of a clock with tick t lie on multiples of t, and so do their differences: neighbours
-    // in the sorted list that differ tell a tick finer than one read takes.
+    // Readings of a clock with tick t lie on multiples of t, and so do their differences:
+    // neighbours in the sorted list that differ tell a tick finer than one read takes.
     std::int64_t step = differences.front();
     for (std::size_t i = 1; i < differences.size(); ++i) {
         const std::int64_t between = differences[i] - differences[i - 1];

@@ -1,12 +1,14 @@
 // The one clock of this project.
 //
-// The problem: a launch costs about as much as a few dozen clock reads, so what is between two reads,
-// and which clock is read, decides the result.
+// The problem: a launch costs about as much as a few dozen clock reads, so what is between two
+// reads, and which clock is read, decides the result.
 //   wrong:  t0 = rdtsc(); launch(); t1 = system_clock::now();   (two clocks, never comparable)
-//   right:  t0 = now_ns(); for (n launches) launch(); t1 = now_ns();   (one clock, one pair of reads)
+//   right:  t0 = now_ns(); for (n launches) launch(); t1 = now_ns();   (one clock, one pair of
+//   reads)
 // Caveats: steady_clock is CLOCK_MONOTONIC on Linux, read through the vDSO where the kernel's clock
-// source is the TSC and through a system call (some 200 ns more) where it is not; NTP may slew it by
-// up to 500 ppm. It is the clock of Python's time.perf_counter_ns, so stamps of both sides compare.
+// source is the TSC and through a system call (some 200 ns more) where it is not; NTP may slew it
+// by up to 500 ppm. It is the clock of Python's time.perf_counter_ns, so stamps of both sides
+// compare.
 #pragma once
 
 #include <chrono>

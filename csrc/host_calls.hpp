@@ -1,8 +1,8 @@
 // What one call costs on the host: the floor below every dispatcher.
 //
-// The problem: a compiler that sees the callee removes the call. The pointer is therefore read through
-// `volatile` each time and the callee lives in another translation unit, marked noinline, exactly what
-// a call through a dispatch table looks like.
+// The problem: a compiler that sees the callee removes the call. The pointer is therefore read
+// through `volatile` each time and the callee lives in another translation unit, marked noinline,
+// exactly what a call through a dispatch table looks like.
 #pragma once
 
 #include <cstdint>

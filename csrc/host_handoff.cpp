@@ -116,12 +116,14 @@ std::vector<double> HandOff::to_start(std::int64_t shots, std::int64_t idle_ns) 
 }
 
 double HandOff::spacing_burst(std::int64_t count) {
-    if (count + 3 > capacity_) throw std::invalid_argument("a burst larger than the ring would block");
+    if (count + 3 > capacity_)
+        throw std::invalid_argument("a burst larger than the ring would block");
     const PinGuard pin(host_core_);
     drain();
     released_ = false;
     push({[](HandOff& self, std::int64_t deadline) {
-              while (!self.released_.load(std::memory_order_acquire) && now_ns() < deadline) relax();
+              while (!self.released_.load(std::memory_order_acquire) && now_ns() < deadline)
+                  relax();
           },
           now_ns() + kHoldDeadlineNs});
     push({[](HandOff& self, std::int64_t) { self.first_stamp_ = now_ns(); }, 0});
@@ -204,10 +206,12 @@ std::int64_t HandOff::queue_knee(std::int64_t hold_ns) {
     }
     drain();
     const std::size_t timed = std::min(pushed + 1, took.size());
-    std::vector<std::int64_t> sorted(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(timed));
+    std::vector<std::int64_t> sorted(took.begin(),
+                                     took.begin() + static_cast<std::ptrdiff_t>(timed));
     std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(timed / 2),
                      sorted.end());
-    const double limit = kKneeFactor * static_cast<double>(std::max<std::int64_t>(sorted[timed / 2], 1));
+    const double limit =
+        kKneeFactor * static_cast<double>(std::max<std::int64_t>(sorted[timed / 2], 1));
     for (std::size_t i = 0; i < timed; ++i) {
         if (static_cast<double>(took[i]) > limit && took[i] > hold_ns / 4) {
             return static_cast<std::int64_t>(i);

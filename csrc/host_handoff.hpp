@@ -1,13 +1,13 @@
 // Handing an empty task to a worker thread: the host's own "kernel launch".
 //
-// The problem: a launch is a hand-off through a bounded queue to an engine that runs on its own. The
-// same quantities exist between two cores, without a driver, and bound from below what any runtime that
-// dispatches through a thread can reach.
+// The problem: a launch is a hand-off through a bounded queue to an engine that runs on its own.
+// The same quantities exist between two cores, without a driver, and bound from below what any
+// runtime that dispatches through a thread can reach.
 //   wrong:  push(); wait(); repeat, divided by two          (submission and wake-up in one number)
 //   right:  each part with its own pair of stamps, the queue drained or held as the part demands
 // Both threads stamp one clock (now_ns), which the kernel keeps in step across cores.
-// Caveats: threads are pinned to distinct cores for the length of a call; the machine's other load is
-// part of what is measured.
+// Caveats: threads are pinned to distinct cores for the length of a call; the machine's other load
+// is part of what is measured.
 #pragma once
 
 #include <atomic>
@@ -20,16 +20,16 @@
 namespace ftax {
 
 struct RateSample {
-    double submit_s;   // until the last task was handed over
-    double total_s;    // until the last task had run
+    double submit_s;      // until the last task was handed over
+    double total_s;       // until the last task had run
     std::int64_t stalls;  // hand-overs that found the queue full
 };
 
 class HandOff {
   public:
-    // A worker on `worker_core` behind a ring of `capacity` tasks (a power of two); the caller runs on
-    // `host_core` while it measures. Cores below 0: not pinned. `wait` is how the worker waits for work
-    // and how the host waits for it.
+    // A worker on `worker_core` behind a ring of `capacity` tasks (a power of two); the caller runs
+    // on `host_core` while it measures. Cores below 0: not pinned. `wait` is how the worker waits
+    // for work and how the host waits for it.
     HandOff(int host_core, int worker_core, Wait wait, std::uint32_t capacity);
     ~HandOff();
     HandOff(const HandOff&) = delete;
@@ -60,7 +60,9 @@ class HandOff {
         std::int64_t argument;
     };
 
-    bool full() const { return pushed_count_ - popped_.load(std::memory_order_acquire) >= capacity_; }
+    bool full() const {
+        return pushed_count_ - popped_.load(std::memory_order_acquire) >= capacity_;
+    }
     void push(Task task);
     void drain();
     void work();
@@ -71,9 +73,9 @@ class HandOff {
     std::vector<Task> ring_;
     std::uint32_t pushed_count_ = 0;  // host's own copy of pushed_
     std::int64_t stalls_ = 0;
-    WaitWord pushed_;                                        // host -> worker
+    WaitWord pushed_;                                           // host -> worker
     alignas(kCacheLine) std::atomic<std::uint32_t> popped_{0};  // slots free again
-    WaitWord done_;                                          // worker -> host
+    WaitWord done_;                                             // worker -> host
     alignas(kCacheLine) std::atomic<std::int64_t> first_stamp_{0};
     std::atomic<std::int64_t> last_stamp_{0};
     std::atomic<bool> released_{false};

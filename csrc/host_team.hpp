@@ -1,8 +1,8 @@
 // Fork-join over all cores: what every parallel operator on the cpu pays before it computes.
 //
-// The problem: an operator that splits over cores starts when the last core has heard of it and ends
-// when the first knows that the last has finished. The region here is empty, the threads persist and
-// are pinned, so the time is that of the two signals alone.
+// The problem: an operator that splits over cores starts when the last core has heard of it and
+// ends when the first knows that the last has finished. The region here is empty, the threads
+// persist and are pinned, so the time is that of the two signals alone.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,5 @@
-// ftax_micro._core: registers its parts and says which build it is. Private; the Python package is the API.
+// ftax_micro._core: registers its parts and says which build it is. Private; the Python package is
+// the API.
 #include "bindings.hpp"
 
 PYBIND11_MODULE(_core, module) {

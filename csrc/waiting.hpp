@@ -1,9 +1,10 @@
 // Waiting for another thread, in the styles whose cost is measured.
 //
-// The problem: "how long until a waiting thread runs again" depends on how it waits by three orders of
-// magnitude. Spinning burns a core and answers within a cache-line transfer; a blocked thread sleeps in
-// the kernel (a futex on Linux, a condition variable elsewhere) and needs a wake-up and a reschedule.
-// Caveat: two spinning threads on one core only ever see each other's last time slice; pin them apart.
+// The problem: "how long until a waiting thread runs again" depends on how it waits by three orders
+// of magnitude. Spinning burns a core and answers within a cache-line transfer; a blocked thread
+// sleeps in the kernel (a futex on Linux, a condition variable elsewhere) and needs a wake-up and a
+// reschedule. Caveat: two spinning threads on one core only ever see each other's last time slice;
+// pin them apart.
 #pragma once
 
 #include <atomic>
@@ -42,8 +43,8 @@ class alignas(kCacheLine) WaitWord {
     // Advances without looking for sleepers: only for words nobody blocks on.
     void advance_silently() { word_.store(next(), std::memory_order_release); }
 
-    // Advances and wakes whoever blocks. The sequentially consistent pair (word, sleepers) is Dekker's:
-    // either this thread sees the sleeper or the sleeper sees the new word.
+    // Advances and wakes whoever blocks. The sequentially consistent pair (word, sleepers) is
+    // Dekker's: either this thread sees the sleeper or the sleeper sees the new word.
     void advance() {
         word_.store(next(), std::memory_order_seq_cst);
         if (sleepers_.load(std::memory_order_seq_cst) != 0) wake();
@@ -65,7 +66,8 @@ class alignas(kCacheLine) WaitWord {
     std::uint32_t next() const { return word_.load(std::memory_order_relaxed) + 1; }
 
 #ifdef __linux__
-    static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t), "a futex is 32 bits");
+    static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
+                  "a futex is 32 bits");
     void block(std::uint32_t old) {
         sleepers_.fetch_add(1, std::memory_order_seq_cst);
         while (word_.load(std::memory_order_seq_cst) == old) {
@@ -87,7 +89,9 @@ class alignas(kCacheLine) WaitWord {
         sleepers_.fetch_sub(1, std::memory_order_seq_cst);
     }
     void wake() {
-        { std::lock_guard<std::mutex> lock(mutex_); }
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+        }
         changed_.notify_all();
     }
     std::mutex mutex_;

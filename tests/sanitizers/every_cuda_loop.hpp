@@ -20,95 +20,81 @@
 namespace harness {
 
 constexpr int kFew = 3;
-constexpr double kHoldS =
-    5; // far above what a sanitized loop needs between hold and release
+constexpr double kHoldS = 5;  // far above what a sanitized loop needs between hold and release
 
-inline void stream_loops(ftax::Session &session) {
-  const ftax::Idle none;
-  const ftax::Idle sleeping{1e-4, true};
-  const ftax::Idle spinning{1e-4, false};
-  for (const ftax::LaunchApi api :
-       {ftax::LaunchApi::kernel, ftax::LaunchApi::kernel_ex,
-        ftax::LaunchApi::cooperative, ftax::LaunchApi::dependent}) {
-    ftax::LaunchSpec spec;
-    spec.api = api;
-    check_shots(submit(session, spec, 4, kFew, none), kFew, "submit");
-    check_shots(launch_sync(session, spec, kFew, spinning), kFew,
-                "launch_sync");
-    check_shots(spacing(session, spec, 4, kFew, kHoldS), kFew, "spacing");
-  }
-  ftax::LaunchSpec large;
-  large.argument_bytes = 4096;
-  check_shots(submit(session, large, 4, kFew, sleeping), kFew,
-              "submit, 4096 bytes");
-  const ftax::LaunchRate rate = launch_rate(session, {}, 50, kFew);
-  check_shots(rate.submit_s, kFew, "launch_rate's submit");
-  check_shots(rate.total_s, kFew, "launch_rate");
-  const ftax::Starts starts = to_start(session, {}, kFew, sleeping);
-  check_shots(starts.seconds, kFew, "to_start");
-  check(starts.censored.size() == kFew, "to_start counts censored samples");
-  check(round_trip(session, 8).cycles.size() == 8,
-        "round_trip reads eight times");
-  check_shots(spin_spacing(session, 1000, 4, kFew, kHoldS), kFew,
-              "spin_spacing");
-  check(!queue_knee(session, {}, 16, 1e-3).calls_s.empty(), "queue_knee calls");
+inline void stream_loops(ftax::Session& session) {
+    const ftax::Idle none;
+    const ftax::Idle sleeping{1e-4, true};
+    const ftax::Idle spinning{1e-4, false};
+    for (const ftax::LaunchApi api : {ftax::LaunchApi::kernel, ftax::LaunchApi::kernel_ex,
+                                      ftax::LaunchApi::cooperative, ftax::LaunchApi::dependent}) {
+        ftax::LaunchSpec spec;
+        spec.api = api;
+        check_shots(submit(session, spec, 4, kFew, none), kFew, "submit");
+        check_shots(launch_sync(session, spec, kFew, spinning), kFew, "launch_sync");
+        check_shots(spacing(session, spec, 4, kFew, kHoldS), kFew, "spacing");
+    }
+    ftax::LaunchSpec large;
+    large.argument_bytes = 4096;
+    check_shots(submit(session, large, 4, kFew, sleeping), kFew, "submit, 4096 bytes");
+    const ftax::LaunchRate rate = launch_rate(session, {}, 50, kFew);
+    check_shots(rate.submit_s, kFew, "launch_rate's submit");
+    check_shots(rate.total_s, kFew, "launch_rate");
+    const ftax::Starts starts = to_start(session, {}, kFew, sleeping);
+    check_shots(starts.seconds, kFew, "to_start");
+    check(starts.censored.size() == kFew, "to_start counts censored samples");
+    check(round_trip(session, 8).cycles.size() == 8, "round_trip reads eight times");
+    check_shots(spin_spacing(session, 1000, 4, kFew, kHoldS), kFew, "spin_spacing");
+    check(!queue_knee(session, {}, 16, 1e-3).calls_s.empty(), "queue_knee calls");
 }
 
-inline void other_loops(ftax::Session &session) {
-  using ftax::Call;
-  for (const Call call :
-       {Call::memcpy_h2d, Call::memcpy_d2h, Call::memcpy_h2d_pageable,
-        Call::memcpy_d2h_pageable, Call::memset, Call::event_record,
-        Call::stream_sync, Call::stream_query}) {
-    check_shots(call_submit(session, call, 2, kFew), kFew, "a call's submit");
-    check_shots(call_end_to_end(session, call, kFew), kFew,
-                "a call, end to end");
-  }
-  for (const auto method :
-       {ftax::WaitMethod::stream, ftax::WaitMethod::event_query}) {
-    const auto waits = sync_wait(session, method, kFew, 1e-3, -1, -1, kHoldS);
-    check_shots(waits.seconds, kFew, "sync");
-  }
-  const ftax::ThreadBursts bursts = submit_threads(session, {}, 2, 4, kFew, {});
-  check(bursts.seconds.size() == 2, "submit_threads has two threads");
-  for (const auto &seconds : bursts.seconds)
-    check_shots(seconds, kFew, "submit_threads");
+inline void other_loops(ftax::Session& session) {
+    using ftax::Call;
+    for (const Call call :
+         {Call::memcpy_h2d, Call::memcpy_d2h, Call::memcpy_h2d_pageable, Call::memcpy_d2h_pageable,
+          Call::memset, Call::event_record, Call::stream_sync, Call::stream_query}) {
+        check_shots(call_submit(session, call, 2, kFew), kFew, "a call's submit");
+        check_shots(call_end_to_end(session, call, kFew), kFew, "a call, end to end");
+    }
+    for (const auto method : {ftax::WaitMethod::stream, ftax::WaitMethod::event_query}) {
+        const auto waits = sync_wait(session, method, kFew, 1e-3, -1, -1, kHoldS);
+        check_shots(waits.seconds, kFew, "sync");
+    }
+    const ftax::ThreadBursts bursts = submit_threads(session, {}, 2, 4, kFew, {});
+    check(bursts.seconds.size() == 2, "submit_threads has two threads");
+    for (const auto& seconds : bursts.seconds) check_shots(seconds, kFew, "submit_threads");
 }
 
-inline void graphs_and_modules(ftax::Session &session) {
-  for (const int width : {1, 3}) {
-    const ftax::GraphReplays replays =
-        graph_replay(session, {}, 6, width, kFew);
-    check_shots(replays.launch_s, kFew, "graph_replay's launch");
-    check_shots(replays.total_s, kFew, "graph_replay");
-    const ftax::GraphCosts costs = graph_create(session, {}, 6, width, kFew);
-    check_shots(costs.capture_s, kFew, "graph capture");
-    check_shots(costs.instantiate_s, kFew, "graph instantiation");
-    check_shots(costs.upload_s, kFew, "graph upload");
-    check_shots(costs.update_s, kFew, "graph update");
-  }
-  for (const ftax::Image image : {ftax::Image::ptx, ftax::Image::cubin}) {
-    const ftax::FirstLaunches first = first_launch(session, image, kFew);
-    check_shots(first.load_s, kFew, "loading a module");
-    check_shots(first.first_total_s, kFew, "first_launch");
-  }
+inline void graphs_and_modules(ftax::Session& session) {
+    for (const int width : {1, 3}) {
+        const ftax::GraphReplays replays = graph_replay(session, {}, 6, width, kFew);
+        check_shots(replays.launch_s, kFew, "graph_replay's launch");
+        check_shots(replays.total_s, kFew, "graph_replay");
+        const ftax::GraphCosts costs = graph_create(session, {}, 6, width, kFew);
+        check_shots(costs.capture_s, kFew, "graph capture");
+        check_shots(costs.instantiate_s, kFew, "graph instantiation");
+        check_shots(costs.upload_s, kFew, "graph upload");
+        check_shots(costs.update_s, kFew, "graph update");
+    }
+    for (const ftax::Image image : {ftax::Image::ptx, ftax::Image::cubin}) {
+        const ftax::FirstLaunches first = first_launch(session, image, kFew);
+        check_shots(first.load_s, kFew, "loading a module");
+        check_shots(first.first_total_s, kFew, "first_launch");
+    }
 }
 
 // FTAX_MICRO_CUDA_RUNTIME names the fake runtime.
-inline void runtime_loops(ftax::Session &session) {
-  check(ftax::runtime_facts(session, "").version > 0,
-        "the runtime has no version");
-  check_shots(runtime_submit(session, "", {}, 4, kFew, {}), kFew,
-              "the runtime's submit");
-  check_shots(runtime_launch_sync(session, "", {}, kFew, {}), kFew,
-              "the runtime's launch_sync");
+inline void runtime_loops(ftax::Session& session) {
+    check(ftax::runtime_facts(session, "").version > 0, "the runtime has no version");
+    check_shots(runtime_submit(session, "", {}, 4, kFew, {}), kFew, "the runtime's submit");
+    check_shots(runtime_launch_sync(session, "", {}, kFew, {}), kFew, "the runtime's launch_sync");
 }
 
-inline void every_cuda_loop(ftax::Session &session) {
-  stream_loops(session);
-  other_loops(session);
-  graphs_and_modules(session);
-  runtime_loops(session);
+inline void every_cuda_loop(ftax::Session& session) {
+    stream_loops(session);
+    other_loops(session);
+    graphs_and_modules(session);
+    runtime_loops(session);
 }
 
-} // namespace harness
+}  // namespace harness

@@ -25,114 +25,95 @@ constexpr std::int64_t kShots = 20;
 constexpr Wait kStyles[] = {Wait::spin, Wait::yield, Wait::block};
 
 void clock_and_calls() {
-  const ftax::ClockFacts facts = ftax::measure_clock(20);
-  check(facts.tick_s > 0.0 && facts.read_cost_s > 0.0,
-        "the clock neither ticks nor costs");
-  check_seconds(ftax::call_direct(10'000), "call_direct");
-  check_seconds(ftax::call_direct(0), "call_direct of nothing");
+    const ftax::ClockFacts facts = ftax::measure_clock(20);
+    check(facts.tick_s > 0.0 && facts.read_cost_s > 0.0, "the clock neither ticks nor costs");
+    check_seconds(ftax::call_direct(10'000), "call_direct");
+    check_seconds(ftax::call_direct(0), "call_direct of nothing");
 }
 
 void affinity() {
-  const std::vector<int> before = ftax::allowed_cores();
-  check(!ftax::pin_this_thread(-1) && !ftax::pin_this_thread(1 << 20),
-        "a core that is none");
-  {
-    const ftax::PinGuard none(-1);
-    check(!none.pinned(), "a core below 0 pins");
-  }
-  if (before.empty())
-    return;
-  {
-    const ftax::PinGuard guard(before.front());
-    check(guard.pinned() == (ftax::allowed_cores().size() == 1),
-          "pinned() says otherwise");
-  }
-  check(ftax::allowed_cores() == before, "the former mask did not come back");
+    const std::vector<int> before = ftax::allowed_cores();
+    check(!ftax::pin_this_thread(-1) && !ftax::pin_this_thread(1 << 20), "a core that is none");
+    {
+        const ftax::PinGuard none(-1);
+        check(!none.pinned(), "a core below 0 pins");
+    }
+    if (before.empty()) return;
+    {
+        const ftax::PinGuard guard(before.front());
+        check(guard.pinned() == (ftax::allowed_cores().size() == 1), "pinned() says otherwise");
+    }
+    check(ftax::allowed_cores() == before, "the former mask did not come back");
 }
 
 void every_part(int host_core, int worker_core, Wait wait) {
-  HandOff worker(host_core, worker_core, wait, kCapacity);
-  check_seconds(worker.submit_burst(kCapacity / 2), "submit");
-  check_seconds(worker.submit_burst(0), "submit of nothing");
-  check_seconds(worker.spacing_burst(kCapacity / 2), "spacing");
-  check_shots(worker.to_start(kShots, 0), kShots, "to_start");
-  check_shots(worker.to_start(kShots, 100'000), kShots,
-              "to_start after idling");
-  check_shots(worker.launch_sync(kShots, 0), kShots, "launch_sync");
-  check_shots(worker.launch_sync(kShots, 100'000), kShots,
-              "launch_sync after idling");
-  for (const Wait style : kStyles)
-    check_shots(worker.sync(kShots, style), kShots, "sync");
-  // More than the ring holds, so that it runs full.
-  const ftax::RateSample rate = worker.launch_rate(20 * kCapacity);
-  check_seconds(rate.submit_s, "launch_rate's submit");
-  check(rate.total_s >= rate.submit_s && rate.stalls >= 0,
-        "launch_rate ends before it began");
-  const std::int64_t knee = worker.queue_knee(20'000'000);
-  check(knee == -1 || (knee > 0 && knee <= kCapacity),
-        "the ring holds more than its size");
+    HandOff worker(host_core, worker_core, wait, kCapacity);
+    check_seconds(worker.submit_burst(kCapacity / 2), "submit");
+    check_seconds(worker.submit_burst(0), "submit of nothing");
+    check_seconds(worker.spacing_burst(kCapacity / 2), "spacing");
+    check_shots(worker.to_start(kShots, 0), kShots, "to_start");
+    check_shots(worker.to_start(kShots, 100'000), kShots, "to_start after idling");
+    check_shots(worker.launch_sync(kShots, 0), kShots, "launch_sync");
+    check_shots(worker.launch_sync(kShots, 100'000), kShots, "launch_sync after idling");
+    for (const Wait style : kStyles) check_shots(worker.sync(kShots, style), kShots, "sync");
+    // More than the ring holds, so that it runs full.
+    const ftax::RateSample rate = worker.launch_rate(20 * kCapacity);
+    check_seconds(rate.submit_s, "launch_rate's submit");
+    check(rate.total_s >= rate.submit_s && rate.stalls >= 0, "launch_rate ends before it began");
+    const std::int64_t knee = worker.queue_knee(20'000'000);
+    check(knee == -1 || (knee > 0 && knee <= kCapacity), "the ring holds more than its size");
 }
 
 void handoff() {
-  const std::vector<int> cores = ftax::allowed_cores();
-  for (const Wait wait : kStyles) {
-    every_part(-1, -1, wait);
-    if (cores.size() > 1)
-      every_part(cores[0], cores[1], wait);
-    for (int i = 0; i < 20; ++i)
-      HandOff unused(-1, -1, wait, 1);
-  }
-  check_throws<std::invalid_argument>(
-      [] { HandOff odd(-1, -1, Wait::spin, 3); }, "capacity 3");
-  check_throws<std::invalid_argument>(
-      [] { HandOff none(-1, -1, Wait::spin, 0); }, "capacity 0");
-  HandOff worker(-1, -1, Wait::yield, kCapacity);
-  check_throws<std::invalid_argument>(
-      [&] { worker.submit_burst(kCapacity + 1); }, "submit");
-  check_throws<std::invalid_argument>([&] { worker.spacing_burst(kCapacity); },
-                                      "spacing");
+    const std::vector<int> cores = ftax::allowed_cores();
+    for (const Wait wait : kStyles) {
+        every_part(-1, -1, wait);
+        if (cores.size() > 1) every_part(cores[0], cores[1], wait);
+        for (int i = 0; i < 20; ++i) HandOff unused(-1, -1, wait, 1);
+    }
+    check_throws<std::invalid_argument>([] { HandOff odd(-1, -1, Wait::spin, 3); }, "capacity 3");
+    check_throws<std::invalid_argument>([] { HandOff none(-1, -1, Wait::spin, 0); }, "capacity 0");
+    HandOff worker(-1, -1, Wait::yield, kCapacity);
+    check_throws<std::invalid_argument>([&] { worker.submit_burst(kCapacity + 1); }, "submit");
+    check_throws<std::invalid_argument>([&] { worker.spacing_burst(kCapacity); }, "spacing");
 }
 
 // Each has a worker of its own: nothing may be shared between them.
 void two_at_once() {
-  const auto measure = [] {
-    HandOff worker(-1, -1, Wait::block, kCapacity);
-    for (int i = 0; i < 50; ++i)
-      check_seconds(worker.submit_burst(kCapacity), "submit");
-    check_shots(worker.launch_sync(kShots, 0), kShots, "launch_sync");
-  };
-  std::thread other(measure);
-  measure();
-  other.join();
+    const auto measure = [] {
+        HandOff worker(-1, -1, Wait::block, kCapacity);
+        for (int i = 0; i < 50; ++i) check_seconds(worker.submit_burst(kCapacity), "submit");
+        check_shots(worker.launch_sync(kShots, 0), kShots, "launch_sync");
+    };
+    std::thread other(measure);
+    measure();
+    other.join();
 }
 
 void team() {
-  const std::vector<int> cores = ftax::allowed_cores();
-  for (const Wait wait : {Wait::yield, Wait::block}) {
-    ftax::Team three({-1, -1, -1}, wait);
-    check_seconds(three.parallel_region(200), "parallel_region");
-    check_seconds(three.parallel_region(0), "parallel_region of nothing");
-  }
-  if (cores.size() > 1) {
-    ftax::Team pair({cores[0], cores[1]}, Wait::spin);
-    check_seconds(pair.parallel_region(2'000), "parallel_region, spinning");
-  }
-  for (int i = 0; i < 20; ++i)
-    ftax::Team unused({-1, -1}, Wait::block);
-  check_throws<std::invalid_argument>([] { ftax::Team one({0}, Wait::spin); },
-                                      "a team of one");
-  check_throws<std::invalid_argument>([] { ftax::Team none({}, Wait::spin); },
-                                      "a team of none");
+    const std::vector<int> cores = ftax::allowed_cores();
+    for (const Wait wait : {Wait::yield, Wait::block}) {
+        ftax::Team three({-1, -1, -1}, wait);
+        check_seconds(three.parallel_region(200), "parallel_region");
+        check_seconds(three.parallel_region(0), "parallel_region of nothing");
+    }
+    if (cores.size() > 1) {
+        ftax::Team pair({cores[0], cores[1]}, Wait::spin);
+        check_seconds(pair.parallel_region(2'000), "parallel_region, spinning");
+    }
+    for (int i = 0; i < 20; ++i) ftax::Team unused({-1, -1}, Wait::block);
+    check_throws<std::invalid_argument>([] { ftax::Team one({0}, Wait::spin); }, "a team of one");
+    check_throws<std::invalid_argument>([] { ftax::Team none({}, Wait::spin); }, "a team of none");
 }
 
-} // namespace
+}  // namespace
 
 int main() {
-  clock_and_calls();
-  affinity();
-  handoff();
-  two_at_once();
-  team();
-  std::puts("host_loops: all loops ran");
-  return 0;
+    clock_and_calls();
+    affinity();
+    handoff();
+    two_at_once();
+    team();
+    std::puts("host_loops: all loops ran");
+    return 0;
 }
