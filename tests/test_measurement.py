@@ -1,95 +1,22 @@
-"""The measuring core on replayed time: a fake clock advances by what the probes say they took."""
+"""The measuring core on replayed time: calibration, looped probes, shots and counts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from replayed_time import CLOCK, PLAN, Clock, Looped, Shots
 
-from ftax_micro import measurement, stats
-from ftax_micro.errors import Interrupted
 from ftax_micro.measurement import (
     ResolutionError,
     calibrate,
     measure,
     measure_counts,
     measure_shots,
-    measure_slope,
-    slope_counts,
 )
 from ftax_micro.records import ClockFacts, Plan
-
-CLOCK = ClockFacts(name="test", tick_s=1e-9, read_cost_s=20e-9)
-PLAN = Plan(min_samples=30, min_time_s=0.01, timeout_s=1.0, patience_s=0.5, warmup_time_s=0.001)
-INTERRUPTION = Interrupted("SIGINT", 130)
-
-
-class Clock:
-    """Stands for the `time` module of the code under test; whole picoseconds add up exactly.
-
-    Reading costs nothing, except where the code under test spins: a microsecond a read there.
-    """
-
-    def __init__(self) -> None:
-        self._now_ps = 0
-        self._reads = 0
-
-    def perf_counter(self) -> float:
-        self._reads += 1
-        if self._reads > 4:
-            self._now_ps += 1_000_000
-        return self._now_ps / 1e12
-
-    def pass_(self, seconds: float) -> float:
-        self._reads = 0
-        self._now_ps += round(seconds * 1e12)
-        return seconds
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    fake = Clock()
-    monkeypatch.setattr(measurement, "time", fake)
-    return fake
-
-
-class Looped:
-    """A looped or burst probe: a fixed time once, and one for each operation; keeps its calls."""
-
-    def __init__(self, clock: Clock, each_s: float, once_s: float = 0.0) -> None:
-        self._clock, self._each_s, self._once_s = clock, each_s, once_s
-        self.calls: list[int] = []
-
-    def __call__(self, count: int) -> float:
-        self.calls.append(count)
-        return self._clock.pass_(self._once_s + count * self._each_s)
-
-
-class Shots:
-    """A shot probe that replays `values`, over and over."""
-
-    def __init__(self, clock: Clock, values: Sequence[float]) -> None:
-        self._clock, self._values, self.draws = clock, values, 0
-
-    def __call__(self, count: int) -> list[float]:
-        self.draws += 1
-        self._clock.pass_(1e-6 * count)
-        return [self._values[i % len(self._values)] for i in range(count)]
-
-
-def interrupting(probe: Callable[[int], object], after: int) -> Callable[[int], float]:
-    """`probe`, but the call after `after` good ones raises `Interrupted`."""
-    calls = iter(range(after))
-
-    def wrapped(count: int) -> float:
-        if next(calls, None) is None:
-            raise INTERRUPTION
-        return probe(count)  # type: ignore[return-value]
-
-    return wrapped
-
 
 # Calibration
 
@@ -269,87 +196,6 @@ def test_a_shot_needs_10_ticks(clock: Clock, value_s: float, refused: bool) -> N
         assert measure_shots(probe, PLAN, CLOCK).samples[0] == value_s
 
 
-# Slopes
-
-
-def test_a_slope_keeps_whole_bursts_by_level(clock: Clock) -> None:
-    counts = [10, 20, 30]
-    data = measure_slope(Looped(clock, 1e-6, once_s=5e-6), counts, PLAN, CLOCK)
-    assert data.estimate == "slope"
-    assert data.samples == []
-    assert [level.count for level in data.levels] == counts
-    for level in data.levels:
-        assert level.samples_s == pytest.approx([5e-6 + level.count * 1e-6] * len(level.samples_s))
-    sizes = {len(level.samples_s) for level in data.levels}
-    assert len(sizes) == 1
-    assert data.stop_reason == "interval"
-    assert sum(len(level.samples_s) for level in data.levels) >= PLAN.min_samples
-    assert data.elapsed_s == pytest.approx(len(data.levels[0].samples_s) * 75e-6)
-
-
-def test_levels_are_taken_up_and_down_in_turn(clock: Clock) -> None:
-    plan = Plan(min_samples=12, min_time_s=0.0, warmup_time_s=0.0)
-    probe = Looped(clock, 1e-6)
-    measure_slope(probe, [1, 2, 3], plan, CLOCK)
-    warmup, sampled = probe.calls[:3], probe.calls[3:]
-    assert warmup == [1, 2, 3]
-    assert sampled == [1, 2, 3, 3, 2, 1] * 2
-
-
-def test_warm_up_bursts_are_stored_level_by_level(clock: Clock) -> None:
-    plan = Plan(min_samples=12, min_time_s=0.0, warmup_time_s=10e-6)
-    data = measure_slope(Looped(clock, 1e-6), [1, 2, 3], plan, CLOCK)
-    # Two rounds of 6 µs.
-    assert data.warmup == pytest.approx([1e-6, 1e-6, 2e-6, 2e-6, 3e-6, 3e-6])
-
-
-def test_a_line_is_sampled_until_what_is_asked_for_is_known(clock: Clock) -> None:
-    def noisy(seed: int) -> Callable[[int], float]:
-        rng = np.random.default_rng(seed)
-        return lambda count: clock.pass_(
-            (10e-6 + count * 1e-6) * math.exp(0.02 * rng.standard_normal())
-        )
-
-    plan = Plan(min_samples=30, min_time_s=0.0, timeout_s=60.0, patience_s=60.0, half_width=0.02)
-    slope = measure_slope(noisy(1), [10, 20, 30], plan, CLOCK)
-    intercept = measure_slope(noisy(1), [10, 20, 30], plan, CLOCK, estimate="intercept")
-    assert slope.stop_reason == intercept.stop_reason == "interval"
-    assert intercept.estimate == "intercept"
-    # The intercept's relative error is 2.2 times the slope's here: it takes 4.7 times the samples.
-    ratio = len(intercept.levels[0].samples_s) / len(slope.levels[0].samples_s)
-    assert 2 < ratio < 10
-
-
-def test_a_slope_whose_longest_burst_is_short_is_refused(clock: Clock) -> None:
-    with pytest.raises(ResolutionError, match=r"99\.0 ns is under 100 ticks"):
-        measure_slope(Looped(clock, 1e-9), [33, 66, 99], PLAN, CLOCK)
-    assert measure_slope(Looped(clock, 1e-9), [1, 2, 101], PLAN, CLOCK).levels
-
-
-def test_a_slope_needs_two_distinct_counts(clock: Clock) -> None:
-    with pytest.raises(ValueError, match="two distinct counts"):
-        measure_slope(Looped(clock, 1e-6), [5, 5], PLAN, CLOCK)
-
-
-@pytest.mark.parametrize(
-    ("step", "most", "counts"),
-    [
-        (64, 512, [64, 128, 192, 256, 320, 384]),
-        (50, 300, [50, 100, 150, 200, 250, 300]),
-        (64, 100, [16, 32, 48, 64, 80, 96]),
-        (64, 3, [1, 2, 3]),
-        (1, 2, [1, 2]),
-    ],
-)
-def test_burst_sizes_are_multiples_that_fit(step: int, most: int, counts: list[int]) -> None:
-    assert slope_counts(step, most) == counts
-
-
-def test_one_operation_leaves_no_slope() -> None:
-    with pytest.raises(ValueError, match="leave no slope"):
-        slope_counts(64, 1)
-
-
 # Counts
 
 
@@ -384,112 +230,6 @@ def test_the_timeout_cuts_counts_short(
 
     data = measure_counts(probe, 5, PLAN)
     assert (len(data.samples), data.stop_reason) == (taken, reason)
-
-
-# Interruption
-
-
-def test_an_interrupted_row_keeps_its_samples(clock: Clock) -> None:
-    plan = Plan(min_samples=100, min_time_s=10.0, warmup_time_s=0.0)
-    data = measure(interrupting(Looped(clock, 1e-3), after=4), plan, CLOCK, loops=1)
-    assert data.stop_reason == "interrupted"
-    assert data.samples == pytest.approx([1e-3] * 3)
-    assert len(data.warmup) == 1
-    assert data.elapsed_s == pytest.approx(3e-3)
-
-
-@pytest.mark.parametrize("after", [0, 1])
-def test_without_a_single_sample_the_interruption_propagates(clock: Clock, after: int) -> None:
-    # After 0 calls it strikes in the warm-up, after 1 before the first sample.
-    plan = Plan(warmup_time_s=0.0)
-    with pytest.raises(Interrupted) as caught:
-        measure(interrupting(Looped(clock, 1e-3), after=after), plan, CLOCK, loops=1)
-    assert caught.value is INTERRUPTION
-
-
-def test_an_interruption_while_calibrating_propagates(clock: Clock) -> None:
-    with pytest.raises(Interrupted):
-        measure(interrupting(Looped(clock, 1e-9), after=2), PLAN, CLOCK)
-
-
-def test_interrupted_shots_keep_whole_draws(clock: Clock) -> None:
-    shots = Shots(clock, [1e-6, math.nan])
-    plan = Plan(min_samples=100, min_time_s=10.0, warmup_time_s=0.0)
-    draws = iter(range(3))
-
-    def probe(count: int) -> list[float]:
-        if next(draws, None) is None:
-            raise INTERRUPTION
-        return shots(count)
-
-    data = measure_shots(probe, plan, CLOCK, per_draw=2)
-    assert (data.stop_reason, data.samples, data.censored) == ("interrupted", [1e-6] * 2, 2)
-
-
-@pytest.mark.parametrize("after", [3, 4, 5])
-def test_an_interrupted_slope_without_every_level_propagates(clock: Clock, after: int) -> None:
-    plan = Plan(warmup_time_s=0.0)  # three bursts of warm-up, then 0, 1 or 2 samples
-    with pytest.raises(Interrupted):
-        measure_slope(interrupting(Looped(clock, 1e-3), after), [1, 2, 3], plan, CLOCK)
-
-
-def test_an_interrupted_slope_keeps_what_every_level_has(clock: Clock) -> None:
-    plan = Plan(min_samples=100, min_time_s=10.0, warmup_time_s=0.0)
-    data = measure_slope(interrupting(Looped(clock, 1e-3), after=7), [1, 2, 3], plan, CLOCK)
-    assert data.stop_reason == "interrupted"
-    # One round upwards, and the first burst of the way down.
-    assert [len(level.samples_s) for level in data.levels] == [1, 1, 2]
-
-
-def test_an_interruption_between_samples_is_caught_too(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks = iter([0.5, 0.5])
-
-    def interval(*_: object) -> stats.Estimate:
-        if next(looks, None) is None:
-            raise INTERRUPTION
-        return stats.Estimate(1.0, 0.5, 1.5)
-
-    monkeypatch.setattr(stats, "median_interval", interval)
-    plan = Plan(min_samples=10, min_time_s=0.0, warmup_time_s=0.0, timeout_s=1e9, patience_s=1e9)
-    data = measure(Looped(clock, 1e-3), plan, CLOCK)
-    assert data.stop_reason == "interrupted"
-    assert len(data.samples) > 10
-
-
-def test_interrupted_counts_keep_what_they_have(clock: Clock) -> None:
-    values: Iterator[int] = iter([7, 8])
-
-    def probe() -> int:
-        value = next(values, None)
-        if value is None:
-            raise INTERRUPTION
-        return value
-
-    data = measure_counts(probe, 5, PLAN)
-    assert (data.samples, data.stop_reason) == ([7.0, 8.0], "interrupted")
-    with pytest.raises(Interrupted):
-        measure_counts(probe, 5, PLAN)
-
-
-@pytest.mark.parametrize("after", [0, 3])
-def test_a_keyboard_interrupt_is_never_swallowed(clock: Clock, after: int) -> None:
-    calls = iter(range(after))
-
-    def probe(count: int) -> float:
-        if next(calls, None) is None:
-            raise KeyboardInterrupt
-        return clock.pass_(1e-3 * count)
-
-    with pytest.raises(KeyboardInterrupt):
-        measure(probe, PLAN, CLOCK, loops=1)
-
-
-def test_an_interrupted_row_is_refused_like_any_other_where_it_is_too_short(clock: Clock) -> None:
-    plan = Plan(min_samples=100, warmup_time_s=0.0)
-    with pytest.raises(ResolutionError):
-        measure(interrupting(Looped(clock, 1e-9), after=4), plan, CLOCK, loops=1)
 
 
 def test_fast_shots_are_spread_over_the_minimum_time(clock: Clock) -> None:
