@@ -89,6 +89,19 @@ def test_without_a_driver_cuda_is_one_error_and_auto_is_the_cpu(
         assert words in errors[0]
 
 
+@pytest.mark.parametrize("kind", ["text", "empty", "folder"])
+def test_a_driver_variable_that_names_no_library(kind: str, tmp_path: Path) -> None:
+    named = tmp_path / "libcuda.so.1"
+    if kind == "folder":
+        named.mkdir()
+    else:
+        named.write_text("not a library\n" * (kind == "text"))
+    status, out, errors = launch_floor(named, "--device", "cuda", *ONE_ROW)
+    assert (status, out, len(errors)) == (3, "", 1)
+    assert errors[0].startswith(f"{ERROR}cuda is not available: cannot open the CUDA driver ")
+    assert str(named) in errors[0]
+
+
 REFUSED = [
     ("driver_version=11030", "the CUDA driver is too old: needs 11.4, has 11.3"),
     ("devices=0", "the CUDA driver sees no device"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from floor_command import PutInPlace, RunFloor
-from stand_in import TINY, messages, row
+from stand_in import TINY, launch_floor, messages, row, script
 
 from ftax_micro.results import load_result
 
@@ -98,3 +98,35 @@ def test_a_file_that_came_meanwhile_is_kept_and_so_is_the_result(
     assert code == 2
     assert path.read_text() == "another's"
     assert load_result(rescued(err)).complete
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_real_full_disk_keeps_the_result_elsewhere() -> None:
+    code, out, err = launch_floor(
+        *("--device", "cpu", "--probe", "call_direct", *TINY, "-o", "/dev/full", "--force")
+    )
+    assert code == 4
+    assert messages(err)[0] == (
+        "ftax-micro: error: cannot write /dev/full: No space left on device"
+    )
+    assert "call_direct" in out
+    kept = rescued(err)
+    assert [m.name for m in load_result(kept).measurements] == ["call_direct"]
+    kept.unlink()
+    kept.parent.rmdir()
+
+
+def test_a_file_that_may_grow_no_further_leaves_no_part_of_itself(tmp_path: Path) -> None:
+    text = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+from ftax_micro import cli, launch_floor
+sys.exit(cli.run(launch_floor.command, sys.argv[1:]))
+"""
+    path = tmp_path / "floor.json"
+    options = ("--device", "cpu", "--probe", "call_direct", *TINY, "-o", str(path))
+    code, out, err = script(text, *options)
+    assert code == 4
+    assert f"cannot write {path}: File too large" in err
+    assert "call_direct" in out
+    assert list(tmp_path.iterdir()) == []
