@@ -22,12 +22,28 @@ COMMANDS = {
 _USAGE = """\
 usage: ftax-micro [COMMAND] [options]
 
-Measure the framework tax. Without a command: the launch floor of the best device here.
+Measure the framework tax: what software adds to the latency of a model, starting
+with what one kernel launch costs on this machine. Without a command: launch_floor
+on the best device here.
 
 commands:
 {commands}
 
-`ftax-micro COMMAND --help` shows a command's options; --version prints the version.
+options:
+  -h, --help    show this help; COMMAND --help shows that of a command
+  --version     show the version
+
+examples:
+  ftax-micro                           measure this machine, a minute or so
+  ftax-micro doctor                    what can run here
+  ftax-micro launch_floor -o a.json    measure and keep every raw sample
+  ftax-micro compare a.json b.json     two machines, or before and after
+
+`python -m ftax_micro` is the same as `ftax-micro`.
+
+exit codes: 0 done; 1 a row failed or --fail-on fired; 2 wrong usage or unreadable
+input; 3 the device is not available; 4 the result could not be written; 130 / 143
+interrupted or terminated
 """
 
 

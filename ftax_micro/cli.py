@@ -6,6 +6,7 @@ Imported by ``--help``, so it imports nothing that costs time.
 from __future__ import annotations
 
 import argparse
+import codecs
 import contextlib
 import os
 import sys
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 # stored (10⁷ of them are a file of some 200 MB a row).
 LONGEST_S = 86_400.0
 MOST_SAMPLES = 10_000_000
+# What tables are drawn and written with, for terminals and locales that know ASCII only.
+_LIKENESS = {"─": "-", "–": "-", "…": "..", "µ": "u", "±": "+-", "→": "->", "×": "x"}
 # How far past its sampling timeout a row may go (warm-up, calibration, module loads) before the
 # device is taken for hung.
 WATCHDOG_S = 60.0
@@ -36,10 +39,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def message(text: str) -> None:
-    """A line for the user on stderr; stdout belongs to the result."""
+    """A line for the user on stderr; stdout belongs to the result. A file name stays on it."""
     # A closed stderr (2>&-) is None, one whose reader has gone raises: nobody is left to tell.
     with contextlib.suppress(AttributeError, OSError):
-        sys.stderr.write(f"{text}\n")
+        line = text.replace("\n", "\\n")
+        sys.stderr.write(f"{line}\n")
 
 
 def write_output(text: str) -> None:
@@ -77,10 +81,20 @@ def run(command: Callable[[Sequence[str] | None], int], argv: Sequence[str] | No
 
 
 def _accept_any_encoding() -> None:
-    """A terminal without µ shows an escape in its place; that must not end a run."""
+    """A terminal without µ gets a u, and for what has no likeness an escape; no run ends by it."""
+    codecs.register_error("ftax_plain", _plain)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors="ftax_plain")
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """A codec's error handler: the likeness in ASCII of what cannot be written."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    characters = error.object[error.start : error.end]
+    escaped = (c.encode("ascii", "backslashreplace").decode() for c in characters)
+    return "".join(map(_LIKENESS.get, characters, escaped)), error.end
 
 
 def _drop_unwritten() -> None:
@@ -149,33 +163,50 @@ def names(text: str) -> list[str]:
 def add_sampling_options(group: argparse._ArgumentGroup) -> None:
     """The options of every command that samples; `sampling_plan` reads them."""
     group.add_argument(
-        "--quick", action="store_true", help="wider intervals (3 %%), seconds in all"
+        "--quick",
+        action="store_true",
+        help="seconds instead of a minute or more: intervals of 3 %% instead of 1 %%, and the "
+        "shorter times in brackets below",
     )
     group.add_argument(
         "--processes",
         type=whole_number(1000),
         default=1,
         metavar="N",
-        help="repeat in N fresh processes",
+        help="repeat everything in N fresh processes, since one hides what differs between "
+        "processes; 5 for anything published (default: 1, this process)",
     )
     group.add_argument(
         "--min-samples",
         type=whole_number(MOST_SAMPLES),
         metavar="N",
-        help="at least so many samples a row",
+        help="samples of a row at least (default: 100 [30])",
     )
-    group.add_argument("--min-time", type=duration, metavar="TIME", help="at least so long a row")
-    group.add_argument("--timeout", type=duration, metavar="TIME", help="at most so long a row")
     group.add_argument(
-        "--confidence", type=confidence, metavar="P", help="of the intervals (default: 0.95)"
+        "--min-time",
+        type=duration,
+        metavar="TIME",
+        help="sample a row for so long at least (default: 0.5s [0.1s])",
+    )
+    group.add_argument(
+        "--timeout",
+        type=duration,
+        metavar="TIME",
+        help="sample a row for so long at most (default: 15s [1s])",
+    )
+    group.add_argument(
+        "--confidence",
+        type=confidence,
+        metavar="P",
+        help="of the intervals, 0.5 to below 1, or in per cent (default: 0.95)",
     )
     group.add_argument(
         "--watchdog",
         type=duration,
         default=WATCHDOG_S,
         metavar="TIME",
-        help="take the device for hung, save and leave, when a row goes on for so long after its "
-        "timeout (default: %(default)gs)",
+        help="when a row goes on for so long after its timeout, take the device for hung: save "
+        "what was measured and leave (default: %(default)gs)",
     )
 
 
@@ -195,6 +226,7 @@ def sampling_plan(args: argparse.Namespace) -> Plan:
     plan = msgspec.structs.replace(base, **{k: v for k, v in given.items() if v is not None})
     if plan.timeout_s < plan.min_time_s:
         raise UsageError(
-            f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s)"
+            f"--timeout ({plan.timeout_s:g} s) is below --min-time ({plan.min_time_s:g} s); raise "
+            "the one or lower the other"
         )
     return msgspec.structs.replace(plan, max_samples=max(plan.max_samples, plan.min_samples))

@@ -24,16 +24,18 @@ FAIL_ON = {
 
 _EPILOG = """\
 examples:
-  python -m ftax_micro.compare laptop.json server.json            two machines
-  python -m ftax_micro.compare *.json --baseline server.json      all against one of them
-  python -m ftax_micro.compare old.json new.json --fail-on slower as a gate: exit 1 if a row is
+  python -m ftax_micro.compare laptop.json server.json             two machines
+  python -m ftax_micro.compare *.json --baseline server.json       all against one of them
+  python -m ftax_micro.compare old.json new.json --fail-on slower  a gate: exit 1 if a row is slower
   python -m ftax_micro.compare a.json b.json --probe submit,sync --margin 5%
 
-verdicts: faster or slower where the whole interval of the ratio lies beyond the margin, same where
-it lies within, ambiguous otherwise; a count that differs is different. The intervals of all ratios
-of a table hold together.
+A ratio above 1 takes longer than the baseline. Verdicts: slower or faster where
+the whole interval of the ratio lies beyond the margin; same where it lies within;
+ambiguous otherwise; a count that differs is different. The intervals of all
+ratios of a table hold together.
 
-exit codes: 0 done; 1 --fail-on fired; 2 wrong usage, unreadable input, or nothing to compare
+exit codes: 0 done; 1 --fail-on fired; 2 wrong usage, unreadable input, or nothing
+to compare; 4 the output could not be written; 130 / 143 interrupted or terminated
 """
 
 
@@ -41,8 +43,10 @@ def build_parser() -> argparse.ArgumentParser:
     """The command's arguments."""
     parser = cli.Parser(
         prog="python -m ftax_micro.compare",
-        description="Compare saved launch floors row by row: each value with its interval, its "
-        "ratio to the baseline's with an interval, and a verdict.",
+        usage="%(prog)s FILE FILE [FILE ...] [options]",
+        description="""\
+Compare saved launch floors row by row: each value with its interval, its ratio to
+the baseline's with an interval, and a verdict.""",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -54,19 +58,34 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="FILE|N",
         help="the result the others are set against, as named here or counted from 1 (default: 1)",
     )
-    parser.add_argument("--probe", type=cli.names, metavar="NAME[,NAME]", help="only these rows")
     parser.add_argument(
-        "--margin", type=margin, default=0.02, help="difference that counts as none (default: 2%%)"
+        "--probe",
+        type=cli.names,
+        metavar="NAME[,NAME]",
+        help="only these rows (default: all)",
     )
     parser.add_argument(
-        "--confidence", type=cli.confidence, default=0.95, help="of all ratios (default: 0.95)"
+        "--margin",
+        type=margin,
+        default=0.02,
+        metavar="SHARE",
+        help="a difference up to this counts as none: 2%% or 0.02, below 1 (default: 2%%)",
+    )
+    parser.add_argument(
+        "--confidence",
+        type=cli.confidence,
+        default=0.95,
+        metavar="P",
+        help="that all ratios of the table lie in their intervals, 0.5 to below 1, or in per cent "
+        "(default: 0.95)",
     )
     parser.add_argument(
         "--fail-on",
         type=cli.names,
         default=[],
         metavar="VERDICT[,VERDICT]",
-        help="exit with 1 where a row is slower, faster, different (either) or ambiguous",
+        help="exit with 1 where a row is slower, faster, different (either of them, or another "
+        "count) or ambiguous (default: none)",
     )
     parser.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
@@ -97,11 +116,13 @@ def command(argv: Sequence[str] | None = None) -> int:
         if name not in FAIL_ON:
             raise UnknownNameError("verdict", name, FAIL_ON)
     if len(args.files) < 2:
-        raise UsageError(f"name two result files or more, not {len(args.files)}")
+        raise UsageError(f"name two result files or more, not {len(args.files)} (--help: examples)")
     comparison = _compare(args)
     cli.write_output(render(comparison))
     if not comparison.comparisons:
-        raise UsageError("no row was measured in the baseline and in another result")
+        raise UsageError(
+            "nothing to compare: no row was measured in the baseline and in another result"
+        )
     return _gate(comparison, args.fail_on)
 
 

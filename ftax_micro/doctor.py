@@ -13,11 +13,12 @@ examples:
   python -m ftax_micro.doctor                    look at this machine
   python -m ftax_micro.doctor --format markdown  to paste into an issue
 
-status: ok; warning: works, but numbers may suffer; missing: what needs it is skipped; broken:
-there, but not usable
+status: ok; warning: works, but numbers may suffer; missing: not here, and what
+needs it is skipped; broken: here, but not usable
 
-exit codes: 0 at least the cpu can be measured; 1 the extension or the cpu device is broken; 2 wrong
-usage
+exit codes: 0 at least the cpu can be measured; 1 it cannot: the extension or the
+cpu device is broken; 2 wrong usage; 4 the output could not be written; 130 / 143
+interrupted or terminated
 """
 
 
@@ -25,7 +26,9 @@ def build_parser() -> argparse.ArgumentParser:
     """The command's arguments."""
     parser = cli.Parser(
         prog="python -m ftax_micro.doctor",
-        description="Say what can run here and, for what cannot, why and what to do about it.",
+        usage="%(prog)s [options]",
+        description="Say what can run here and, for what cannot, why and what to do about it.\n"
+        "Takes a second or two and measures nothing.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ftax_micro import cli
 from ftax_micro.errors import ERROR_PREFIX, FtaxError
+from ftax_micro.launch_floor_options import build_parser, refuse_measuring
 
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
@@ -20,69 +22,19 @@ if TYPE_CHECKING:
     from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.orchestration.selection import Selection
     from ftax_micro.progress import TerminalProgress
-    from ftax_micro.records import Plan
+    from ftax_micro.records import Plan, Setting
     from ftax_micro.results import Result
-
-_EPILOG = """\
-examples:
-  python -m ftax_micro.launch_floor                       the best device here, a minute or so
-  python -m ftax_micro.launch_floor --device cpu --quick  the host alone, in seconds
-  python -m ftax_micro.launch_floor -o floor.json         and keep every raw sample
-  python -m ftax_micro.launch_floor --show floor.json     look at a saved run again
-  python -m ftax_micro.launch_floor --axis idle           how idling before a launch changes it
-
-exit codes: 0 done; 1 a row failed; 2 wrong usage or unreadable input; 3 the device is not
-available; 4 the result could not be written; 130 / 143 interrupted or terminated, what was measured
-is saved
-"""
-
-
-def build_parser() -> argparse.ArgumentParser:
-    """The command's arguments."""
-    parser = cli.Parser(
-        prog="python -m ftax_micro.launch_floor",
-        description="Measure the launch anatomy of this machine: what one kernel launch, or one "
-        "hand-off between two cores, costs part by part, each with an interval.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    what = parser.add_argument_group("what to measure")
-    what.add_argument(
-        "--device", default="auto", help="auto, cpu, cuda, cuda:N or all (default: auto)"
-    )
-    what.add_argument("--probe", type=cli.names, metavar="NAME[,NAME]", help="only these rows")
-    what.add_argument(
-        "--axis", type=cli.names, default=[], metavar="NAME", help="vary this axis alone"
-    )
-    what.add_argument("--list", action="store_true", help="list rows, settings and axes, and stop")
-    what.add_argument("--show", type=Path, metavar="FILE", help="render a saved result instead")
-    how = parser.add_argument_group("how long (times as 0.5, 200ms, 1s)")
-    cli.add_sampling_options(how)
-    out = parser.add_argument_group("output")
-    out.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="save all raw samples as JSON"
-    )
-    out.add_argument("--force", action="store_true", help="replace an existing FILE")
-    out.add_argument(
-        "--format", default="table", help="table, csv, json or markdown (default: table)"
-    )
-    out.add_argument(
-        "--allow-untrusted",
-        action="store_true",
-        help="measure although something (a tracer, launch blocking) makes the numbers meaningless",
-    )
-    return parser
 
 
 def command(argv: Sequence[str] | None = None) -> int:
     """Parse, measure or load, render. Returns the exit code."""
-    args = build_parser().parse_args(argv)
-    from ftax_micro.errors import UsageError
+    parser = build_parser()
+    args = parser.parse_args(argv)
     from ftax_micro.reporters import FLOOR_REPORTERS
 
     FLOOR_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
-    if args.output and (args.show or args.list):
-        raise UsageError("-o saves what is measured; --show and --list measure nothing")
+    if args.show or args.list:
+        refuse_measuring(parser, args)
     if args.list:
         return _list_rows(args.device)
     result, code = (_load(args.show), 0) if args.show else _measure(args)
@@ -239,24 +191,35 @@ def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
 
 
 def _list_rows(request: str) -> int:
-    from ftax_micro.analysis.summary import setting_text
     from ftax_micro.devices import open_device, resolve_devices
+    from ftax_micro.reporters.cells import shown_setting
 
     for name in resolve_devices(request):
         device = open_device(name)
         try:
             for row in device.rows():
                 cli.write_output(f"{name} {row.name}: {row.summary}")
-                points = [text for text in map(setting_text, row.settings) if text]
-                if points:
+                points = [shown_setting(setting) or "default" for setting in row.settings]
+                if points != ["default"]:
                     cli.write_output(f"    settings: {' | '.join(points)}")
                 for axis, settings in row.axes.items():
-                    cli.write_output(
-                        f"    --axis {axis}: {' | '.join(map(setting_text, settings))}"
-                    )
+                    cli.write_output(f"    --axis {axis}: {_ranges(settings)}")
         finally:
             device.close()
     return 0
+
+
+def _ranges(settings: Sequence[Setting]) -> str:
+    """What varies over an axis, key by key: ``wait=spin|block idle=0|10us (4 points)``."""
+    from ftax_micro.reporters.cells import shown_part
+
+    values: dict[str, list[str]] = {}
+    for setting in settings:
+        for key, text in itertools.starmap(shown_part, setting.items()):
+            known = values.setdefault(key, [])
+            known.extend([] if text in known else [text])
+    ranges = " ".join(f"{key}={'|'.join(texts)}" for key, texts in values.items())
+    return f"{ranges} ({len(settings)} point{'' if len(settings) == 1 else 's'})"
 
 
 def main() -> int:

@@ -1,12 +1,14 @@
 """Seconds to text, at the edge and nowhere else.
 
-Digits follow the interval: a value is shown to the place where its uncertainty begins, so that a
-table never claims more than was measured.
+Digits follow the interval and the clock: a value is shown to the place where its uncertainty
+begins, and never beyond the step it was measured in, so that a table never claims more than was
+measured.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 # In the order they are tried: "s" ends all of them.
@@ -29,6 +31,56 @@ def decimals_for(spread: float) -> int:
     return min(4, max(0, 1 - math.floor(math.log10(spread))))
 
 
+def decimals_of_step(step: float) -> int:
+    """Decimal places beyond which a value that comes in steps of `step` (same unit) has none."""
+    # Steps are differences of floats: 1.0000000001 µs must not cost a place.
+    return max(0, math.ceil(-math.log10(step) - 1e-3))
+
+
+@dataclass(frozen=True)
+class Digits:
+    """One unit and one number of decimal places, for all the numbers of a row."""
+
+    factor_s: float
+    symbol: str
+    places: int
+
+    def text(self, value_s: float | None) -> str:
+        """`value_s` with its unit, or a dash."""
+        return "–" if value_s is None else f"{self._number(value_s)} {self.symbol}"
+
+    def interval(self, low_s: float | None, high_s: float | None) -> str:
+        """Both ends and their unit, or a dash where there is none."""
+        if low_s is None or high_s is None:
+            return "–"
+        return f"{self._number(low_s)} … {self._number(high_s)} {self.symbol}"
+
+    def plus_minus(self, value_s: float, spread_s: float) -> str:
+        """A value, the half-width of what is known of it, and their unit."""
+        return f"{self._number(value_s)} ± {self._number(spread_s)} {self.symbol}"
+
+    def _number(self, value_s: float) -> str:
+        text = f"{value_s / self.factor_s:.{self.places}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
+
+
+def digits_for(value_s: float, spread_s: float | None = None, step_s: float = 0.0) -> Digits:
+    """How to write `value_s`, known to within `spread_s` (a half-width), and in steps of `step_s`.
+
+    Without a spread, or with one of 0: three significant digits, and all of those before the point.
+    A step of 0 is one that was not seen.
+    """
+    factor, symbol = scale_of(value_s)
+    if spread_s is not None and spread_s > 0:
+        places = decimals_for(spread_s / factor)
+    else:
+        size = abs(value_s) / factor
+        places = max(0, 2 - math.floor(math.log10(size))) if size else 0
+    if step_s > 0:
+        places = min(places, decimals_of_step(step_s / factor))
+    return Digits(factor, symbol, places)
+
+
 def format_seconds(value_s: float | None, spread_s: float | None = None) -> str:
     """`value_s` with its unit, rounded where `spread_s` (a half-width, seconds) begins.
 
@@ -36,21 +88,25 @@ def format_seconds(value_s: float | None, spread_s: float | None = None) -> str:
     """
     if value_s is None:
         return "–"
+    if spread_s is not None:
+        return digits_for(value_s, spread_s).text(value_s)
     factor, symbol = scale_of(value_s)
-    value = value_s / factor
-    if spread_s is None:
-        text = f"{value:.3g}"
-        return f"{text if 'e' not in text else format(value, '.0f')} {symbol}"
-    return f"{value:.{decimals_for(spread_s / factor)}f} {symbol}"
+    text = f"{value_s / factor:.3g}"
+    return f"{text if 'e' not in text else format(value_s / factor, '.0f')} {symbol}"
 
 
-def format_interval(low_s: float | None, high_s: float | None) -> str:
+def format_interval(low_s: float | None, high_s: float | None, step_s: float = 0.0) -> str:
     """An interval in the unit of its upper end, or a dash where there is none."""
     if low_s is None or high_s is None:
         return "–"
-    factor, symbol = scale_of(max(abs(low_s), abs(high_s)))
-    places = decimals_for((high_s - low_s) / 2 / factor)
-    return f"{low_s / factor:.{places}f} … {high_s / factor:.{places}f} {symbol}"
+    largest_s = max(abs(low_s), abs(high_s))
+    return digits_for(largest_s, (high_s - low_s) / 2, step_s).interval(low_s, high_s)
+
+
+def format_short(value_s: float) -> str:
+    """A time that was chosen, not measured, in one word that `parse_seconds` reads: ``1ms``."""
+    factor, symbol = scale_of(value_s)
+    return f"{value_s / factor:g}{symbol}" if value_s else "0"
 
 
 def parse_seconds(text: str) -> float:

@@ -117,7 +117,7 @@ def test_a_baseline_that_is_no_file_is_refused(
 def test_only_chosen_rows_are_compared(run: Run, files: tuple[Path, Path]) -> None:
     _, out, _ = run(*files, "--probe", "sync")
     assert "submit" not in out
-    assert "1 ratios" in out
+    assert "1 ratio " in out
 
 
 def test_a_wider_margin_makes_it_the_same(run: Run, files: tuple[Path, Path]) -> None:

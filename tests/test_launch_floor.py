@@ -29,7 +29,7 @@ def test_the_main_job(tmp_path: Path) -> None:
     assert {m.name for m in result.measurements} == set(rows.split(","))
     assert not [m for m in result.measurements if m.status == "failed"]
     for name in rows.split(","):
-        assert f"\n {name}" in out or f"cpu {name}" in out
+        assert f"\n{name} " in out or f"cpu {name}" in out
     # What was shown is what was saved.
     shown, again, warned = launch_floor("--show", str(path))
     assert (shown, again) == (0, out)
@@ -55,6 +55,8 @@ def test_list_names_rows_settings_and_axes_and_measures_nothing(run_floor: RunFl
         assert f"cpu {each.name}: {each.summary}" in lines
     assert "    settings: binding=noargs | binding=pybind11" in lines
     assert any(line.startswith("    --axis placement: ") for line in lines)
+    times = "0|10µs|100µs|1ms|10ms|100ms|1s"
+    assert f"    --axis idle: wait=spin|block idle={times} (14 points)" in lines
 
 
 # Failures.

@@ -23,7 +23,8 @@ def test_a_saved_result_in_every_format(run_floor: RunFloor) -> None:
     code, out, _ = run_floor("--show", str(OLD_RESULT))
     assert code == 0
     assert out.startswith("Launch anatomy of cpu: Intel(R) Xeon(R)")
-    assert "cpu submit wait=spin placement=sibling: skipped, no two allowed cores" in out
+    assert "cpu submit wait=spin placement=sibling, to_start wait=spin placement=sibling, " in out
+    assert ": skipped, no two allowed cores are placed as 'sibling'\n" in out
     assert "90 % interval" in out
 
     code, out, _ = run_floor("--show", str(OLD_RESULT), "--format", "markdown")

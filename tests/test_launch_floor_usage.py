@@ -50,6 +50,11 @@ from ftax_micro.orchestration import floor
         ("submit", "unrecognized arguments: submit"),
         ("--list -o x.json", "-o saves what is measured"),
         (f"--show {OLD_RESULT} -o x.json", "-o saves what is measured"),
+        (f"--show {OLD_RESULT} --list", "--show and --list are two things"),
+        (f"--show {OLD_RESULT} --quick", "--quick is for measuring; --show shows a result"),
+        (f"--show {OLD_RESULT} --min-samples 9", "--min-samples is for measuring"),
+        (f"--show {OLD_RESULT}", "--device is for measuring"),
+        ("--list --axis idle", "--axis is for measuring; --list lists all"),
     ],
 )
 def test_wrong_usage(

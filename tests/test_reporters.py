@@ -25,7 +25,7 @@ from fake_results import (
 from ftax_micro.analysis.comparison import Comparison, compare_results
 from ftax_micro.analysis.floor_view import FloorView, floor_view
 from ftax_micro.errors import UnknownNameError
-from ftax_micro.findings import Finding
+from ftax_micro.findings import Finding, FindingStatus
 from ftax_micro.records import Plan, Verdict
 from ftax_micro.registry import Registry
 from ftax_micro.reporters import COMPARISON_REPORTERS, DIAGNOSIS_REPORTERS, FLOOR_REPORTERS
@@ -120,12 +120,64 @@ def test_people_see_every_row_or_why_it_is_not_there(for_people: str) -> None:
     text = show(floor_view(floor()), for_people)
     for measurement in floor().measurements:
         assert measurement.name in text
-    assert "graph_launch: failed, CUDA_ERROR_UNKNOWN [in red]" in text
-    assert "launch_rate: skipped, needs driver 12.0" in text
-    assert "sync wait=spin: the SM clock fell by 9 % during this row" in text
-    assert "sync wait=spin: 4 of 404 shots censored" in text
-    assert "to_start wait=spin: systematic uncertainty" in text
-    assert "closure (spin): launch_sync" in text
+    assert "cuda:0 graph_launch: failed, CUDA_ERROR_UNKNOWN [in red]" in text
+    assert "cuda:0 launch_rate: skipped, needs driver 12.0" in text
+    assert "cpu sync wait=spin: the SM clock fell by 9 % during this row" in text
+    assert "cpu sync wait=spin: 4 of 404 shots censored" in text
+    assert "cpu to_start wait=spin: with its systematic uncertainty" in text
+    assert "cpu closure wait=spin: launch_sync takes" in text
+
+
+def test_lines_about_the_only_device_do_not_name_it(for_people: str) -> None:
+    view = floor_view(result(row("sync", around(4e-6), setting=dict(SPIN), censored=4)))
+    lines = [line for line in show(view, for_people).splitlines() if "censored" in line]
+    assert [line.removeprefix("- ").partition(":")[0] for line in lines] == ["sync wait=spin"]
+
+
+def test_rows_absent_for_one_reason_stand_on_one_line(for_people: str) -> None:
+    rows = [
+        absent("sync", setting={"wait": "block"}),
+        absent("to_start", setting={"idle_ns": 1_000_000}),
+        absent("submit", reason="no time"),
+    ]
+    text = show(floor_view(result(*rows)), for_people)
+    assert "cpu sync wait=block, to_start idle=1ms: skipped, one core only" in text
+    assert "cpu submit: skipped, no time" in text
+
+
+def test_no_digit_is_shown_that_the_clock_did_not_tick(for_people: str) -> None:
+    ticks = [1e-9 * round(x * 1e9) for x in around(133e-9, spread=0.002, size=1000)]
+    rows = [row("launch_sync", ticks), row("submit", [x / 1000 for x in ticks], loops=1000)]
+    text = show(floor_view(result(*rows)), for_people)
+    shot, looped = (line for line in text.splitlines() if "133 … 133 ns" in line or "0.133" in line)
+    assert "133 ns" in shot
+    assert "133." not in shot
+    assert "0.133 ns" in looped
+
+
+def test_a_sample_out_of_proportion_has_its_own_unit(for_people: str) -> None:
+    view = floor_view(result(row("to_start", [898e-9] * 150 + [0.94] * 20)))
+    assert "940 ms" in show(view, for_people)
+
+
+@pytest.mark.parametrize(
+    ("whole_s", "words"),
+    [(8e-6, ": closes"), (7.8e-6, ": closes within the tolerance"), (20e-6, ": DOES NOT CLOSE")],
+)
+def test_a_closure_says_what_came_of_it(whole_s: float, words: str, for_people: str) -> None:
+    rows = [
+        row(name, around(value_s, size=2000, spread=1e-4), setting=dict(SPIN))
+        for name, value_s in {
+            "launch_sync": whole_s,
+            "to_start": 4e-6,
+            "sync": 4e-6,
+            "spacing": 1e-8,
+        }.items()
+    ]
+    lines = show(floor_view(result(*rows)), for_people).splitlines()
+    (line,) = (each for each in lines if "closure" in each)
+    assert words in line
+    assert line.endswith(words) or "DOES" in words
 
 
 def test_text_from_outside_is_not_markup() -> None:
@@ -246,6 +298,23 @@ def test_a_diagnosis_shows_part_status_detail_and_advice(for_people: str) -> Non
     for words in ("extension", "ok", "version 0.1.0", "nvml", "missing", "not found"):
         assert words in text
     assert "install | it" in text.replace("\\|", "|")
+    assert "2 checks: 1 ok, 1 missing" in text
+
+
+@pytest.mark.parametrize(
+    ("states", "words"),
+    [
+        ({"extension": "ok", "cpu device": "warning"}, "measured here: cpu; no GPU"),
+        ({"extension": "ok", "cpu device": "ok", "cuda:0": "ok"}, "measured here: cpu, cuda:0."),
+        ({"extension": "ok", "cpu device": "ok", "cuda:0": "broken"}, "here: cpu; no GPU"),
+        ({"extension": "broken", "cpu device": "broken"}, "nothing can be measured here"),
+    ],
+)
+def test_a_diagnosis_ends_with_what_can_be_measured(
+    states: dict[str, FindingStatus], words: str, for_people: str
+) -> None:
+    findings = [Finding(part=part, status=state, detail="-") for part, state in states.items()]
+    assert words in DIAGNOSIS_REPORTERS.open(for_people)(findings).splitlines()[-1]
 
 
 # All of them
@@ -257,11 +326,3 @@ def test_every_format_opens_and_an_unknown_one_suggests_the_nearest(registry: Re
     assert all(map(callable, reporters))
     with pytest.raises(UnknownNameError, match="unknown format 'jsn'; did you mean json"):
         registry.open("jsn")
-
-
-def test_a_narrow_terminal_still_shows_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    text = show(floor_view(floor()), "table")
-    assert "launch_sync" in text
-    assert "\x1b[" in text  # a terminal has colours

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from ftax_micro.units import (
     decimals_for,
+    decimals_of_step,
+    digits_for,
     format_interval,
     format_seconds,
+    format_short,
     parse_seconds,
     scale_of,
 )
@@ -55,7 +58,7 @@ def test_decimals_show_the_spread_to_two_digits(spread: float, places: int) -> N
         (1.234567e-6, 5e-8, "1.235 µs"),
         (123.4567e-9, 30e-9, "123 ns"),
         (-123.4567e-9, 3e-9, "-123.5 ns"),
-        (2.5, 0.0, "2.500 s"),
+        (2.5, 0.0, "2.50 s"),
     ],
 )
 def test_seconds_are_shown_as_far_as_they_are_known(
@@ -84,6 +87,51 @@ def test_text_without_a_spread_keeps_three_digits(value_s: float) -> None:
 )
 def test_an_interval_has_one_unit(low_s: float | None, high_s: float | None, text: str) -> None:
     assert format_interval(low_s, high_s) == text
+
+
+@pytest.mark.parametrize(
+    ("step", "places"), [(1.0, 0), (2.0, 0), (1e-3, 3), (1.0000000001e-3, 3), (0.25, 1), (40.0, 0)]
+)
+def test_no_place_lies_below_a_step(step: float, places: int) -> None:
+    assert decimals_of_step(step) == places
+
+
+@pytest.mark.parametrize(
+    ("value_s", "spread_s", "step_s", "text"),
+    [
+        (133e-9, 0.0, 1e-9, "133 ns"),
+        (133e-9, 1e-9, 1e-9, "133 ns"),
+        (5.674e-6, 9e-9, 1e-9, "5.674 µs"),
+        (5.674e-6, 9e-9, 0.0, "5.6740 µs"),
+        (5.674e-6, 90e-9, 1e-9, "5.674 µs"),
+        (5.674e-6, 900e-9, 1e-9, "5.67 µs"),
+        (24.203e-9, 18e-12, 1e-14, "24.203 ns"),  # a looped value: a tick over the loops
+        (52e-6, 0.0, 0.0, "52.0 µs"),
+        (0.0, 0.0, 1e-9, "0 ns"),
+    ],
+)
+def test_a_value_has_no_digit_below_its_step(
+    value_s: float, spread_s: float, step_s: float, text: str
+) -> None:
+    assert digits_for(value_s, spread_s, step_s).text(value_s) == text
+
+
+def test_all_numbers_of_a_row_have_one_unit_and_as_many_places() -> None:
+    digits = digits_for(653e-9, 260e-9)
+    assert digits.text(653e-9) == "653 ns"
+    assert digits.interval(564e-9, 1086e-9) == "564 … 1086 ns"
+    assert digits.interval(564e-9, None) == "–"
+    assert digits.text(None) == "–"
+    assert digits.plus_minus(-75e-9, 36e-9) == "-75 ± 36 ns"
+    assert digits.text(-0.2e-9) == "0 ns"  # not -0
+
+
+@pytest.mark.parametrize(
+    ("value_s", "text"), [(0, "0"), (1e-3, "1ms"), (10e-6, "10µs"), (1, "1s"), (1.5e-3, "1.5ms")]
+)
+def test_a_chosen_time_is_one_word_that_is_read_again(value_s: float, text: str) -> None:
+    assert format_short(value_s) == text
+    assert parse_seconds(text) == pytest.approx(value_s)
 
 
 @pytest.mark.parametrize(

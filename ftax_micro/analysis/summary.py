@@ -9,6 +9,9 @@ from ftax_micro import stats
 from ftax_micro.records import Data, Measurement, Plan, Setting, Status, Verdict
 from ftax_micro.stats import Estimate
 
+# All our clocks count whole nanoseconds; some tick more coarsely.
+_FINEST_TICK_S = 1e-9
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -16,8 +19,10 @@ class Summary:
 
     `value` is the headline less the corrections; `low`/`high` its statistical interval;
     `systematic_low`/`systematic_high` where the value could lie for any truth of the corrections.
-    `p5` … `minimum` describe single samples (None for slopes). `count` is the number of samples or
-    bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain counts.
+    `p5` … `minimum` describe single samples (None for slopes). `step` is what the clock's tick
+    leaves of the value, 0 without one: no digit below it was measured. `count` is the number of
+    samples or bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain
+    counts.
     """
 
     device: str
@@ -35,6 +40,7 @@ class Summary:
     p95: float | None = None
     p99: float | None = None
     minimum: float | None = None
+    step: float = 0.0
     noise: float | None = None
     outliers: int | None = None
     count: int = 0
@@ -92,6 +98,23 @@ def estimate_of(data: Data, confidence: float) -> Estimate:
     return line.slope if data.estimate == "slope" else line.intercept
 
 
+def step_of(data: Data) -> float:
+    """The step that the clock's tick leaves in the headline of `data`, in its unit.
+
+    Samples are seconds per operation, so a tick seen in them is divided by the loops already. That
+    of bursts is not: their slope spreads it over the range of the counts. A count has a step of 1.
+    """
+    if data.unit == "count":
+        return 1.0
+    if data.estimate == "median":
+        return max(stats.resolution(data.samples), _FINEST_TICK_S / data.loops)
+    step_s = max(_FINEST_TICK_S, *(stats.resolution(level.samples_s) for level in data.levels))
+    if data.estimate == "intercept":
+        return step_s
+    counts = [level.count for level in data.levels]
+    return step_s / (max(counts) - min(counts))
+
+
 def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
     first = group[0]
     measured = [m for m in group if m.status == "ok" and m.data is not None]
@@ -135,6 +158,7 @@ def _summary(group: Sequence[Measurement], confidence: float) -> Summary:
         p95=stats.percentile(values, 95),
         p99=stats.percentile(values, 99),
         minimum=min(values, default=None),
+        step=max(step_of(d) for d in data),
         noise=stats.noise(values) if values else None,
         outliers=stats.outliers(values) if values else None,
     )

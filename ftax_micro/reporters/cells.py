@@ -1,11 +1,18 @@
-"""The cells that tables for people share, whatever they are drawn with."""
+"""The cells and lines that floors for people share, whatever they are drawn with."""
 
 from __future__ import annotations
 
 from ftax_micro.analysis.closure import Closure
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.analysis.summary import Summary
-from ftax_micro.units import format_interval, format_seconds
+from ftax_micro.records import DeviceFacts, Setting
+from ftax_micro.units import (
+    Digits,
+    digits_for,
+    format_interval,
+    format_seconds,
+    format_short,
+)
 
 HEADINGS = ("row", "setting", "median", "95 % interval", "min", "p95", "n", "stopped by")
 STOP_WORDS = {
@@ -16,36 +23,79 @@ STOP_WORDS = {
     "fixed_count": "fixed count",
     "interrupted": "interrupted",
 }
+# More of a row's unit than this is read with difficulty: 0.94 s is better than 938095129 ns.
+_OUT_OF_PROPORTION = 10_000
 
 
 def headings(view: FloorView) -> tuple[str, ...]:
     """Column headings, with the confidence that was asked for."""
-    level = f"{view.result.plan.confidence:.3g}"
-    return tuple(h.replace("95 %", f"{float(level) * 100:.3g} %") for h in HEADINGS)
+    level = f"{view.result.plan.confidence * 100:.4g} %"
+    return tuple(h.replace("95 %", level) for h in HEADINGS)
+
+
+def title(device: DeviceFacts) -> str:
+    """What stands over a device's table after "Launch anatomy of"."""
+    return device.name + (f": {device.model}" if device.model else "")
+
+
+def shown_setting(setting: Setting) -> str:
+    """A setting for people: times in a readable unit, ``idle=1ms`` for ``idle_ns=1000000``."""
+    return " ".join("=".join(shown_part(key, value)) for key, value in setting.items())
+
+
+def shown_part(key: str, value: str | int | float) -> tuple[str, str]:
+    """One key of a setting and its value, for people."""
+    if key.endswith("_ns") and not isinstance(value, str):
+        return key.removesuffix("_ns"), format_short(value * 1e-9)
+    return key, str(value)
+
+
+def row_digits(row: Summary) -> Digits:
+    """The one unit and the decimal places of all numbers of a measured row."""
+    return digits_for(row.value or 0.0, row.half_width, row.step)
+
+
+def value_text(row: Summary) -> str:
+    """The headline of a measured row."""
+    if row.unit == "count":
+        return "–" if row.value is None else f"{row.value:g}"
+    return row_digits(row).text(row.value)
+
+
+def interval_text(row: Summary) -> str:
+    """The interval of a measured row."""
+    return "–" if row.unit == "count" else row_digits(row).interval(row.low, row.high)
 
 
 def row_cells(row: Summary) -> tuple[str, ...]:
-    """The cells of a measured row; for others see `absence`."""
-    stop = " ".join(STOP_WORDS.get(word, word) for word in (row.stop_reason or "").split())
-    if row.unit == "count":
-        value = "–" if row.value is None else f"{row.value:g}"
-        return (row.name, row.setting_text, value, "–", "–", "–", str(row.count), stop)
-    return (
-        row.name,
-        row.setting_text,
-        format_seconds(row.value, row.half_width),
-        format_interval(row.low, row.high),
-        format_seconds(row.minimum, row.half_width),
-        format_seconds(row.p95, row.half_width),
-        f"{row.count:,}",
-        stop,
-    )
+    """The cells of a measured row; for others see `absence_lines`."""
+    stop = ", ".join(STOP_WORDS.get(word, word) for word in (row.stop_reason or "").split())
+    digits = row_digits(row)
+    spread = ("–", "–")
+    if row.unit != "count":
+        spread = (_tail(row.minimum, digits), _tail(row.p95, digits))
+    head = (row.name, shown_setting(row.setting), value_text(row), interval_text(row))
+    return (*head, *spread, f"{row.count:,}", stop)
 
 
-def absence(row: Summary) -> str:
-    """One line for a row without a number."""
-    where = f"{row.device} {row.name} {row.setting_text}".strip()
-    return f"{where}: {row.status}, {row.reason}"
+def _tail(value_s: float | None, digits: Digits) -> str:
+    """A single sample, in the row's unit unless it is out of all proportion to the row."""
+    if value_s is not None and abs(value_s) >= _OUT_OF_PROPORTION * digits.factor_s:
+        return format_seconds(value_s)
+    return digits.text(value_s)
+
+
+def absence_lines(view: FloorView) -> list[str]:
+    """What has no number and why; rows with the same reason on one line."""
+    grouped: dict[tuple[str, str, str | None], list[str]] = {}
+    for row in view.rows:
+        if row.status != "ok":
+            title = f"{row.name} {shown_setting(row.setting)}".rstrip()
+            grouped.setdefault((row.device, row.status, row.reason), []).append(title)
+    return [
+        f"{device} {', '.join(rows)}: {status}, {reason}"
+        for (device, status, reason), rows in grouped.items()
+    ]
 
 
 def notes(view: FloorView) -> list[str]:
@@ -54,22 +104,37 @@ def notes(view: FloorView) -> list[str]:
     """
     lines = []
     for row in view.rows:
-        where = f"{row.name} {row.setting_text}".strip()
+        where = f"{_device(view, row.device)}{row.name} {shown_setting(row.setting)}".rstrip()
         if row.systematic_low is not None and row.systematic_low != row.systematic_high:
-            between = format_interval(row.systematic_low, row.systematic_high)
-            lines.append(f"{where}: systematic uncertainty {between}")
+            between = format_interval(row.systematic_low, row.systematic_high, row.step)
+            lines.append(f"{where}: with its systematic uncertainty {between}")
         if row.censored:
-            lines.append(f"{where}: {row.censored} of {row.censored + row.count} shots censored")
+            shots = f"{row.censored:,} of {row.censored + row.count:,} shots"
+            lines.append(f"{where}: {shots} censored (over before they could be observed)")
         lines.extend(f"{where}: {verdict.sentence}" for verdict in row.verdicts)
     return lines
 
 
-def closure_line(closure: Closure) -> str:
+def closure_line(view: FloorView, closure: Closure) -> str:
     """One closure check as a sentence."""
-    kind = f" ({closure.wait})" if closure.wait else ""
-    parts = (
-        f"closure{kind}: launch_sync {format_seconds(closure.measured_s)} against its parts "
-        f"{format_seconds(closure.predicted_s)}, residual {format_seconds(closure.residual_s)} "
-        f"± {format_seconds(closure.uncertainty_s)}"
+    wait = f" wait={closure.wait}" if closure.wait else ""
+    digits = digits_for(closure.residual_s, closure.uncertainty_s)
+    residual = digits.plus_minus(closure.residual_s, closure.uncertainty_s)
+    return (
+        f"{_device(view, closure.device)}closure{wait}: launch_sync takes "
+        f"{format_seconds(closure.measured_s)}, its parts {format_seconds(closure.predicted_s)}; "
+        f"residual {residual}: {_outcome(closure)}"
     )
-    return parts + (": DOES NOT CLOSE" if closure.flagged else ": closes")
+
+
+def _outcome(closure: Closure) -> str:
+    if closure.flagged:
+        return "DOES NOT CLOSE, so a part is wrong or something happens that no row measures"
+    if abs(closure.residual_s) <= closure.uncertainty_s:
+        return "closes"
+    return "closes within the tolerance"
+
+
+def _device(view: FloorView, device: str) -> str:
+    """A line's device, where the reader could take it for another's."""
+    return f"{device} " if len(view.result.devices) > 1 else ""

@@ -8,7 +8,8 @@ from itertools import groupby
 from ftax_micro.analysis.comparison import ComparedRow, Comparison, Ratio, RatioVerdict
 from ftax_micro.analysis.sides import Side
 from ftax_micro.analysis.summary import Summary
-from ftax_micro.units import decimals_for, format_interval, format_seconds
+from ftax_micro.reporters.cells import interval_text, shown_setting, value_text
+from ftax_micro.units import decimals_for
 
 SIDE_HEADINGS = ("result", "host", "cpu", "gpu", "driver", "measured", "warnings")
 VERDICTS: tuple[RatioVerdict, ...] = ("faster", "slower", "different", "same", "ambiguous")
@@ -69,7 +70,7 @@ def row_cells(comparison: Comparison, row: ComparedRow) -> list[tuple[str, ...]]
     order = sorted(range(len(row.values)), key=lambda i: i != comparison.baseline)
     lines: list[tuple[str, ...]] = []
     for place, index in enumerate(order):
-        head = (row.name, row.setting_text) if place == 0 else ("", "")
+        head = (row.name, shown_setting(row.setting)) if place == 0 else ("", "")
         value = value_cells(row.values[index])
         is_baseline = index == comparison.baseline
         ratio = ("", "", "baseline") if is_baseline else ratio_cells(row.ratios[index])
@@ -83,9 +84,7 @@ def value_cells(row: Summary | None) -> tuple[str, str]:
         return "not measured", "–"
     if row.status != "ok":
         return row.status, "–"
-    if row.unit == "count":
-        return ("–" if row.value is None else f"{row.value:g}"), "–"
-    return format_seconds(row.value, row.half_width), format_interval(row.low, row.high)
+    return value_text(row), interval_text(row)
 
 
 def ratio_cells(ratio: Ratio | None) -> tuple[str, str, str]:
@@ -110,7 +109,8 @@ def tally(comparison: Comparison) -> str:
     found = ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing"
     baseline = comparison.sides[comparison.baseline].label
     margin = f"{comparison.margin * 100:.3g} %"
-    return f"{comparison.comparisons} ratios against {baseline}, margin {margin}: {found}"
+    ratios = "1 ratio" if comparison.comparisons == 1 else f"{comparison.comparisons} ratios"
+    return f"{ratios} against {baseline}, margin {margin}: {found}"
 
 
 def absence_lines(comparison: Comparison) -> list[str]:

@@ -5,114 +5,167 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Collection, Sequence
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ftax_micro.analysis.comparison import ComparedRow, Comparison
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.findings import Finding
-from ftax_micro.records import DeviceFacts
-from ftax_micro.reporters import comparison_cells, finding_cells
-from ftax_micro.reporters.cells import absence, closure_line, headings, notes, row_cells
+from ftax_micro.reporters import cells, comparison_cells, finding_cells
+from ftax_micro.reporters.fitted import fitted_table
 
-# A pipe has no width; what is read there should not be folded at 80 columns.
-_PIPE_WIDTH = 132
+# A pipe has no width: numbers and lines are never folded there, so that they can be searched. Text
+# in columns is, or a table with one long cell could not be read.
+_PIPE_WIDTH = 10_000
+_PROSE_WIDTH = 132
+_NARROWEST = 40
+# Of no meaning, but without one rich takes a dumb terminal's width for 80.
+_HEIGHT = 25
 _VERDICT_STYLES = {"faster": "green", "slower": "red", "different": "red", "ambiguous": "yellow"}
 _STATUS_STYLES = {"ok": "green", "missing": "dim", "broken": "red", "warning": "yellow"}
 
 
 def render_floor(view: FloorView) -> str:
     """One table per device, then what is absent and why, notes, and the closure checks."""
-    text = io.StringIO()
-    console = _console(text)
+    page = _Page()
     for device in view.result.devices:
-        console.print(_device_table(view, device))
-    _print_rest(console, view)
-    return text.getvalue()
+        rows = [cells.row_cells(r) for r in view.rows if r.device == device.name]
+        measured = [r.status == "ok" for r in view.rows if r.device == device.name]
+        page.table(
+            f"Launch anatomy of {cells.title(device)}",
+            cells.headings(view),
+            [row for row, ok in zip(rows, measured, strict=True) if ok],
+            right=range(2, 7),
+            folding=(1,),
+            spare=(5, 4, 6, 7),
+        )
+    page.say_what_was_left_out()
+    for line in cells.absence_lines(view):
+        page.line(line, "yellow")
+    for line in cells.notes(view):
+        page.line(line, "dim")
+    for closure in view.closures:
+        page.line(cells.closure_line(view, closure), "red" if closure.flagged else "green")
+    if not view.result.complete:
+        page.line(f"incomplete: {view.result.incomplete_reason}", "red")
+    return page.text()
 
 
 def render_comparison(comparison: Comparison) -> str:
     """The results, a table per device, then the tally, what is absent, and notes."""
-    text = io.StringIO()
-    console = _console(text)
-    sides = _table("Results", comparison_cells.SIDE_HEADINGS)
-    for cells in comparison_cells.side_cells(comparison):
-        sides.add_row(*map(Text, cells))
-    console.print(sides)
+    page = _Page()
+    headings = comparison_cells.SIDE_HEADINGS
+    sides = comparison_cells.side_cells(comparison)
+    page.prose("Results", headings, sides, folding=range(len(headings)), spare=(6, 4, 1))
     for device, rows in comparison_cells.device_rows(comparison):
-        console.print(_comparison_table(comparison, device, rows))
-    console.print(Text(comparison_cells.tally(comparison)))
+        lines = [line for row in rows for line in _comparison_lines(comparison, row)]
+        name, setting, *rest = comparison_cells.row_headings(comparison)
+        heads = [f"{name}, {setting}", *rest]
+        page.table(device, heads, lines, right=range(2, 6), folding=(0, 1), spare=(3, 5))
+    page.say_what_was_left_out()
+    page.line(comparison_cells.tally(comparison))
     for line in comparison_cells.absence_lines(comparison):
-        console.print(Text(line, style="yellow"))
+        page.line(line, "yellow")
     for line in comparison_cells.note_lines(comparison):
-        console.print(Text(line, style="dim"))
-    return text.getvalue()
+        page.line(line, "dim")
+    return page.text()
 
 
 def render_diagnosis(findings: Sequence[Finding]) -> str:
-    """One table, then how many parts are in which state."""
-    text = io.StringIO()
-    console = _console(text)
-    table = _table(None, finding_cells.HEADINGS)
+    """One table, then how many parts are in which state, and what can be measured here."""
+    page = _Page()
+    rows = []
     for finding in findings:
         part, status, detail, advice = finding_cells.finding_cells(finding)
-        table.add_row(Text(part), Text(status, _STATUS_STYLES[status]), Text(detail), Text(advice))
-    console.print(table)
-    console.print(Text(finding_cells.tally(findings)))
-    return text.getvalue()
+        text = Text(detail)
+        if finding.advice:
+            text.append(f"\n→ {advice}", "bold" if finding.status != "ok" else "dim")
+        rows.append((part, Text(status, _STATUS_STYLES[status]), text))
+    part, status, detail, advice = finding_cells.HEADINGS
+    page.prose(None, (part, status, f"{detail} → {advice}"), rows, folding=(0, 2))
+    page.line(finding_cells.tally(findings))
+    page.line(finding_cells.conclusion(findings))
+    return page.text()
 
 
-def _console(text: io.StringIO) -> Console:
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    width = shutil.get_terminal_size().columns if terminal else _PIPE_WIDTH
-    return Console(file=text, width=width, force_terminal=terminal, highlight=False)
+def _comparison_lines(comparison: Comparison, row: ComparedRow) -> list[list[str | Text]]:
+    """A line for each result; beside them the row's name and, below it, its setting."""
+    cells_of_lines = comparison_cells.row_cells(comparison, row)
+    name, setting, *_ = cells_of_lines[0]
+    heads = [name, f"  {setting}".rstrip(), *[""] * len(cells_of_lines)]
+    lines: list[list[str | Text]] = []
+    for head, (_, _, *rest, verdict) in zip(heads, cells_of_lines, strict=False):
+        style = _VERDICT_STYLES.get(verdict.rstrip("*"), "")
+        lines.append([head, *rest, Text(verdict, style)])
+    return lines
 
 
-def _table(title: str | None, headings: Sequence[str]) -> Table:
-    table = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")  # a long path is folded, not cut
-    return table
+class _Page:
+    """Text in the making, as wide as what it is written to."""
 
-
-def _comparison_table(comparison: Comparison, device: str, rows: Sequence[ComparedRow]) -> Table:
-    table = _table(device, comparison_cells.row_headings(comparison))
-    for column in table.columns[3:7]:
-        column.justify = "right"
-        column.no_wrap = True
-    for row in rows:
-        for line in comparison_cells.row_cells(comparison, row):
-            style = _VERDICT_STYLES.get(line[-1].rstrip("*"), "")
-            table.add_row(*map(Text, line[:-1]), Text(line[-1], style))
-    return table
-
-
-def _device_table(view: FloorView, device: DeviceFacts) -> Table:
-    title = f"Launch anatomy of {device.name}" + (f": {device.model}" if device.model else "")
-    # As text: what a driver or a user named must not be read as markup.
-    styled = Text(title, "table.title")
-    table = Table(title=styled, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
-    for index, heading in enumerate(headings(view)):
-        table.add_column(
-            heading, justify="right" if 2 <= index <= 6 else "left", no_wrap=index != 1
+    def __init__(self) -> None:
+        self._terminal = sys.stdout is not None and sys.stdout.isatty()
+        columns = max(_NARROWEST, shutil.get_terminal_size().columns)
+        self._width = columns if self._terminal else _PIPE_WIDTH
+        self._text = io.StringIO()
+        self._left_out: list[str] = []
+        self._console = Console(
+            file=self._text,
+            width=self._width,
+            height=_HEIGHT,
+            force_terminal=self._terminal,
+            highlight=False,
         )
-    for row in view.rows:
-        if row.device == device.name and row.status == "ok":
-            table.add_row(*map(Text, row_cells(row)))
-    return table
 
+    def table(
+        self,
+        title: str | None,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[str | Text]],
+        *,
+        width: int | None = None,
+        right: Collection[int] = (),
+        folding: Collection[int] = (),
+        spare: Sequence[int] = (),
+    ) -> None:
+        """A table as wide as it has to be, and an empty line."""
+        width = width or self._width
+        table, left_out = fitted_table(
+            title, headings, rows, width, right=right, folding=folding, spare=spare
+        )
+        self._left_out += [each for each in left_out if each not in self._left_out]
+        self._console.print(table, width=width)
+        self._console.print()
 
-def _print_rest(console: Console, view: FloorView) -> None:
-    absent = [absence(row) for row in view.rows if row.status != "ok"]
-    for line in absent:
-        console.print(Text(line, style="yellow"))
-    for line in notes(view):
-        console.print(Text(line, style="dim"))
-    for closure in view.closures:
-        console.print(Text(closure_line(closure), style="red" if closure.flagged else "green"))
-    if not view.result.complete:
-        console.print(Text(f"incomplete: {view.result.incomplete_reason}", style="red"))
+    def prose(
+        self,
+        title: str | None,
+        headings: Sequence[str],
+        rows: Sequence[Sequence[str | Text]],
+        *,
+        folding: Collection[int],
+        spare: Sequence[int] = (),
+    ) -> None:
+        """A table of text, which is folded in a pipe too."""
+        width = min(self._width, _PROSE_WIDTH)
+        self.table(title, headings, rows, width=width, folding=folding, spare=spare)
+
+    def line(self, text: str, style: str = "") -> None:
+        """A line, its continuations indented."""
+        folded = textwrap.wrap(
+            text, self._width, subsequent_indent="  ", break_on_hyphens=False
+        ) or [""]
+        self._console.print(Text("\n".join(folded), style))
+
+    def say_what_was_left_out(self) -> None:
+        """A line that names the columns for which the terminal is too narrow."""
+        if self._left_out:
+            names = ", ".join(self._left_out)
+            self.line(f"no room for {names}: widen the terminal, or use --format", "dim")
+
+    def text(self) -> str:
+        """All of it, without the blanks that fill lines up where nobody sees them."""
+        return "".join(f"{line.rstrip()}\n" for line in self._text.getvalue().splitlines())
