@@ -49,7 +49,8 @@ void register_handoff(py::module_& host) {
         .def("submit_burst", &HandOff::submit_burst, py::arg("count"), Release())
         .def("to_start", &HandOff::to_start, py::arg("shots"), py::arg("idle_ns"), Release())
         .def("spacing_burst", &HandOff::spacing_burst, py::arg("count"), Release())
-        .def("sync", &HandOff::sync, py::arg("shots"), py::arg("style"), Release())
+        .def("sync", &HandOff::sync, py::arg("shots"), py::arg("style"), py::arg("waited_ns"),
+             Release())
         .def("launch_sync", &HandOff::launch_sync, py::arg("shots"), py::arg("idle_ns"), Release())
         .def("launch_rate", &HandOff::launch_rate, py::arg("count"), Release())
         .def("queue_knee", &HandOff::queue_knee, py::arg("hold_ns"), Release());

@@ -10,11 +10,11 @@ namespace ftax {
 
 namespace {
 
-// A blocked waiter needs this long to be asleep for sure; a spinning one is there at once.
-constexpr std::int64_t kSettleNs = 50'000;
 // No task may hold the worker longer, whatever happens to the host.
 constexpr std::int64_t kHoldDeadlineNs = 1'000'000'000;
 constexpr double kKneeFactor = 100.0;
+// Enough that a median over them says little about any one; few enough to stay in a core's cache.
+constexpr std::size_t kRings = 16;
 
 void spin_until(std::int64_t deadline_ns) {
     while (now_ns() < deadline_ns) relax();
@@ -33,10 +33,12 @@ void pause_for(std::int64_t ns, Wait wait) {
 }  // namespace
 
 HandOff::HandOff(int host_core, int worker_core, Wait wait, std::uint32_t capacity)
-    : host_core_(host_core), wait_(wait), capacity_(capacity), ring_(capacity) {
+    : host_core_(host_core), wait_(wait), capacity_(capacity) {
     if (capacity == 0 || (capacity & (capacity - 1)) != 0) {
         throw std::invalid_argument("the ring's capacity must be a power of two");
     }
+    for (std::size_t i = 0; i < kRings; ++i) rings_.push_back(std::make_unique<Ring>(capacity));
+    ring_ = worker_ring_ = rings_.front().get();
     std::atomic<bool> ready{false};
     worker_ = std::thread([this, worker_core, &ready] {
         if (worker_core >= 0) worker_pinned_ = pin_this_thread(worker_core);
@@ -50,47 +52,39 @@ HandOff::~HandOff() {
     released_ = true;
     host_waits_ = true;
     stop_ = true;
-    pushed_.advance();
+    ring_->wake();
     worker_.join();
 }
 
-void HandOff::push(Task task) {
-    if (full()) {
-        ++stalls_;
-        while (full()) relax();
-    }
-    ring_[pushed_count_ & (capacity_ - 1)] = task;
-    ++pushed_count_;
-    if (wait_ == Wait::block) {
-        pushed_.advance();
-    } else {
-        pushed_.advance_silently();
-    }
-}
-
-void HandOff::drain() {
-    for (std::uint32_t seen = done_.load(); seen != pushed_count_; seen = done_.load()) {
-        done_.wait(seen, wait_);
-    }
+void HandOff::change_ring() {
+    ring_index_ = (ring_index_ + 1) % rings_.size();
+    Ring* const next = rings_[ring_index_].get();
+    drain();
+    push({[](HandOff& self, std::int64_t index) {
+              self.worker_ring_ = self.rings_[static_cast<std::size_t>(index)].get();
+          },
+          static_cast<std::int64_t>(ring_index_)});
+    drain();
+    ring_ = next;
 }
 
 void HandOff::work() {
-    std::uint32_t taken = 0;
     for (;;) {
-        while (pushed_.load() == taken) pushed_.wait(taken, wait_);
-        if (stop_.load(std::memory_order_relaxed)) return;
-        const Task task = ring_[taken & (capacity_ - 1)];
-        ++taken;
-        popped_.store(taken, std::memory_order_release);
+        Ring& ring = *worker_ring_;
+        if (ring.looked_through()) {
+            ring.wait_pushed(wait_);
+            if (stop_.load(std::memory_order_relaxed)) return;
+        }
+        const Task task = ring.take();
         task.run(*this, task.argument);
-        done_.advance();
+        ring.finish();
     }
 }
 
 double HandOff::submit_burst(std::int64_t count) {
     if (count > capacity_) throw std::invalid_argument("a burst larger than the ring would block");
     const PinGuard pin(host_core_);
-    drain();
+    change_ring();
     const Task empty{[](HandOff&, std::int64_t) {}, 0};
     const std::int64_t begin = now_ns();
     for (std::int64_t i = 0; i < count; ++i) push(empty);
@@ -101,6 +95,7 @@ double HandOff::submit_burst(std::int64_t count) {
 
 std::vector<double> HandOff::to_start(std::int64_t shots, std::int64_t idle_ns) {
     const PinGuard pin(host_core_);
+    change_ring();
     const Task stamp{[](HandOff& self, std::int64_t) { self.first_stamp_ = now_ns(); }, 0};
     std::vector<double> values(static_cast<std::size_t>(shots));
     for (auto& value : values) {
@@ -119,7 +114,7 @@ double HandOff::spacing_burst(std::int64_t count) {
     if (count + 3 > capacity_)
         throw std::invalid_argument("a burst larger than the ring would block");
     const PinGuard pin(host_core_);
-    drain();
+    change_ring();
     released_ = false;
     push({[](HandOff& self, std::int64_t deadline) {
               while (!self.released_.load(std::memory_order_acquire) && now_ns() < deadline)
@@ -135,22 +130,23 @@ double HandOff::spacing_burst(std::int64_t count) {
     return seconds(last_stamp_.load() - first_stamp_.load());
 }
 
-std::vector<double> HandOff::sync(std::int64_t shots, Wait style) {
+std::vector<double> HandOff::sync(std::int64_t shots, Wait style, std::int64_t waited_ns) {
     const PinGuard pin(host_core_);
-    const Task finish{[](HandOff& self, std::int64_t settle) {
+    change_ring();
+    const Task finish{[](HandOff& self, std::int64_t waited) {
                           while (!self.host_waits_.load(std::memory_order_acquire)) relax();
-                          spin_until(now_ns() + settle);
+                          spin_until(now_ns() + waited);
                           self.last_stamp_ = now_ns();
                       },
-                      style == Wait::block ? kSettleNs : kSettleNs / 10};
+                      waited_ns};
     std::vector<double> values(static_cast<std::size_t>(shots));
     for (auto& value : values) {
         drain();
         host_waits_ = false;
+        const std::uint32_t before = ring_->done();
         push(finish);
-        const std::uint32_t before = pushed_count_ - 1;
         host_waits_.store(true, std::memory_order_release);
-        done_.wait(before, style);
+        ring_->wait_done(before, style);
         const std::int64_t end = now_ns();
         value = seconds(end - last_stamp_.load());
     }
@@ -159,6 +155,7 @@ std::vector<double> HandOff::sync(std::int64_t shots, Wait style) {
 
 std::vector<double> HandOff::launch_sync(std::int64_t shots, std::int64_t idle_ns) {
     const PinGuard pin(host_core_);
+    change_ring();
     const Task empty{[](HandOff&, std::int64_t) {}, 0};
     std::vector<double> values(static_cast<std::size_t>(shots));
     for (auto& value : values) {
@@ -175,7 +172,7 @@ std::vector<double> HandOff::launch_sync(std::int64_t shots, std::int64_t idle_n
 
 RateSample HandOff::launch_rate(std::int64_t count) {
     const PinGuard pin(host_core_);
-    drain();
+    change_ring();
     stalls_ = 0;
     const Task empty{[](HandOff&, std::int64_t) {}, 0};
     const std::int64_t begin = now_ns();
@@ -188,7 +185,7 @@ RateSample HandOff::launch_rate(std::int64_t count) {
 
 std::int64_t HandOff::queue_knee(std::int64_t hold_ns) {
     const PinGuard pin(host_core_);
-    drain();
+    change_ring();
     const Task empty{[](HandOff&, std::int64_t) {}, 0};
     std::vector<std::int64_t> took(4 * static_cast<std::size_t>(capacity_));
     push({[](HandOff& self, std::int64_t hold) {

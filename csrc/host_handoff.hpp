@@ -12,9 +12,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "task_ring.hpp"
 #include "waiting.hpp"
 
 namespace ftax {
@@ -42,8 +44,8 @@ class HandOff {
     std::vector<double> to_start(std::int64_t shots, std::int64_t idle_ns);
     // Worker time from the first of count + 1 queued empty tasks to the last: `count` spacings.
     double spacing_burst(std::int64_t count);
-    // Last task done -> the thread that waits for it in `style` runs again.
-    std::vector<double> sync(std::int64_t shots, Wait style);
+    // Last task done -> the thread that waits for it in `style`, since `waited_ns`, runs again.
+    std::vector<double> sync(std::int64_t shots, Wait style, std::int64_t waited_ns);
     // One hand-over plus the wait for it.
     std::vector<double> launch_sync(std::int64_t shots, std::int64_t idle_ns);
     // Back-to-back hand-overs of `count` tasks.
@@ -60,22 +62,22 @@ class HandOff {
         std::int64_t argument;
     };
 
-    bool full() const {
-        return pushed_count_ - popped_.load(std::memory_order_acquire) >= capacity_;
-    }
-    void push(Task task);
-    void drain();
+    using Ring = TaskRing<Task>;
+
+    void push(Task task) { stalls_ += ring_->push(task, wait_); }
+    void drain() { ring_->drain(wait_); }
+    // Drains and goes on with the next ring: what lies where is another draw for each burst.
+    void change_ring();
     void work();
 
     const int host_core_;
     const Wait wait_;
     const std::uint32_t capacity_;
-    std::vector<Task> ring_;
-    std::uint32_t pushed_count_ = 0;  // host's own copy of pushed_
+    std::vector<std::unique_ptr<Ring>> rings_;
+    std::size_t ring_index_ = 0;
+    Ring* ring_;         // the host's
+    Ring* worker_ring_;  // the worker's; it follows by a task
     std::int64_t stalls_ = 0;
-    WaitWord pushed_;                                           // host -> worker
-    alignas(kCacheLine) std::atomic<std::uint32_t> popped_{0};  // slots free again
-    WaitWord done_;                                             // worker -> host
     alignas(kCacheLine) std::atomic<std::int64_t> first_stamp_{0};
     std::atomic<std::int64_t> last_stamp_{0};
     std::atomic<bool> released_{false};

@@ -40,8 +40,9 @@ class alignas(kCacheLine) WaitWord {
   public:
     std::uint32_t load() const { return word_.load(std::memory_order_acquire); }
 
-    // Advances without looking for sleepers: only for words nobody blocks on.
-    void advance_silently() { word_.store(next(), std::memory_order_release); }
+    // Advances without looking for sleepers: only for words nobody blocks on. Like advance(), it
+    // returns when others can see it; a mere release store may still be in the store buffer.
+    void advance_in_sight() { word_.store(next(), std::memory_order_seq_cst); }
 
     // Advances and wakes whoever blocks. The sequentially consistent pair (word, sleepers) is
     // Dekker's: either this thread sees the sleeper or the sleeper sees the new word.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
 
 pytest_plugins = [
@@ -11,3 +12,20 @@ pytest_plugins = [
 # A deadline would assert wall time. Derandomised: a failure is one for everybody.
 settings.register_profile("ftax_micro", deadline=None, derandomize=True)
 settings.load_profile("ftax_micro")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that need a GPU are skipped, with the reason, where there is none."""
+    marked = [item for item in items if item.get_closest_marker("cuda")]
+    if not marked:
+        return
+    from ftax_micro.devices.cuda import unavailable_reason
+    from ftax_micro.errors import FtaxError
+
+    try:
+        reason = unavailable_reason()
+    except FtaxError as error:  # the extension: all other tests will tell
+        reason = str(error)
+    if reason is not None:
+        for item in marked:
+            item.add_marker(pytest.mark.skip(reason=f"no NVIDIA GPU: {reason}"))

@@ -30,6 +30,9 @@ _KNEE_REPEATS = 5
 _RECENT, _IDLE_NS = 0, 1_000_000
 # Below this share of hand-overs that found the ring full, the host is the one that limits.
 _HOST_LIMITED = 0.02
+# Long enough for a blocked thread to be asleep, and no longer than in a launch of its own.
+_WAITED_NS = 5_000
+_WAITED_AXIS_NS = (2_000, 5_000, 20_000, 50_000, 200_000, 1_000_000, 10_000_000)
 _IDLE_AXIS_NS = (0, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000)
 
 _WAITS: tuple[Setting, ...] = ({"wait": "spin"}, {"wait": "block"})
@@ -42,6 +45,7 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
     idle = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in _IDLE_AXIS_NS]
     starts = [{"wait": w, "idle_ns": ns} for w in ("spin", "block") for ns in (_RECENT, _IDLE_NS)]
     styles = [{"wait": style} for style in ("spin", "yield", "block")]
+    waited = [{**style, "waited_ns": ns} for style in styles for ns in _WAITED_AXIS_NS]
 
     def row(
         name: str, summary: str, measure_: Callable[[Setting, Plan], Outcome], **more: Any
@@ -65,6 +69,7 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
             "last task done to the waiting thread running again",
             bench.sync,
             settings=styles,
+            axes={"waited": waited},
         ),
         row(
             "launch_sync",
@@ -110,8 +115,12 @@ class _Bench:
         host = core().host
         name = str(setting.get("wait", "spin"))
         style = host.Wait.yield_ if name == "yield" else getattr(host.Wait, name)
-        probe = functools.partial(self._open(setting, wait="spin").sync, style=style)
-        return Outcome(measure_shots(probe, plan, self._clock))
+        waited_ns = int(setting.get("waited_ns", _WAITED_NS))
+        # A worker that was itself just woken wakes another sooner than one that spins: as in
+        # `launch_sync`, so that the parts add up.
+        worker = self._open(setting, wait="block" if name == "block" else "spin")
+        probe = functools.partial(worker.sync, style=style, waited_ns=waited_ns)
+        return Outcome(measure_shots(probe, plan, self._clock, per_draw=_shots(waited_ns)))
 
     def launch_sync(self, setting: Setting, plan: Plan) -> Outcome:
         idle_ns = int(setting.get("idle_ns", 0))
