@@ -13,7 +13,7 @@
 #include "cuda/graph_loops.hpp"
 #include "cuda/held_loops.hpp"
 #include "cuda/queue_knee.hpp"
-#include "cuda/runtime_loops.hpp"
+#include "cuda/runtime_kernels.hpp"
 #include "cuda/start_loops.hpp"
 #include "cuda/stream_loops.hpp"
 #include "cuda/thread_loops.hpp"
@@ -60,6 +60,9 @@ void register_session(py::module_& m) {
         .def("close", &Session::close, Unlocked(), "Gives all back; more calls do nothing.")
         .def("abandon", &Session::abandon, Unlocked(),
              "Never waits for the device again; for a watchdog, from any thread.")
+        .def("use_runtime", &Session::use_runtime, Unlocked(), arg("path") = "",
+             "Makes launches with LaunchApi.runtime possible; CudaUnsupported where there is no "
+             "runtime that will do.")
         .def_property_readonly("abandoned", &Session::abandoned)
         .def_property_readonly(
             "wait_style", [](const Session& session) { return session.context().wait_style(); },
@@ -119,14 +122,18 @@ void register_other_loops(py::module_& m) {
           arg("width"), arg("samples"), "GraphCosts: each step of making such a graph.");
     m.def("first_launch", &first_launch, Unlocked(), arg("session"), arg("image"), arg("samples"),
           "FirstLaunches from modules loaded afresh.");
-    m.def("runtime_facts", &runtime_facts, Unlocked(), arg("session"), arg("runtime_path") = "",
-          "RuntimeFacts; CudaUnsupported where there is no runtime.");
-    m.def("runtime_submit", &runtime_submit, Unlocked(), arg("session"), arg("runtime_path"),
-          arg("launch"), arg("burst"), arg("samples"), arg("idle") = Idle{},
-          "As submit, by cudaLaunchKernel.");
-    m.def("runtime_launch_sync", &runtime_launch_sync, Unlocked(), arg("session"),
-          arg("runtime_path"), arg("launch"), arg("samples"), arg("idle") = Idle{},
-          "As launch_sync, by cudaLaunchKernel and cudaStreamSynchronize.");
+}
+
+void register_runtime(py::module_& m) {
+    m.def(
+        "runtime_facts",
+        [](const Session& session, const std::string& runtime_path) {
+            return runtime_facts(session.driver(), runtime_path);
+        },
+        Unlocked(), arg("session"), arg("runtime_path") = "",
+        "RuntimeFacts; CudaUnsupported where there is no runtime.");
+    m.def("loaded_runtime", &loaded_runtime, Unlocked(), arg("driver_version"),
+          "File of a runtime for such a driver that this process has loaded; empty: none.");
 }
 
 }  // namespace
@@ -140,6 +147,7 @@ void register_cuda(py::module_& module) {
     register_session(cuda);
     register_stream_loops(cuda);
     register_other_loops(cuda);
+    register_runtime(cuda);
 }
 
 }  // namespace ftax

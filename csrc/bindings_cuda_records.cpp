@@ -8,7 +8,7 @@
 #include "cuda/first_launch.hpp"
 #include "cuda/graph_loops.hpp"
 #include "cuda/queue_knee.hpp"
-#include "cuda/runtime_loops.hpp"
+#include "cuda/runtime_kernels.hpp"
 #include "cuda/start_loops.hpp"
 #include "cuda/stream_loops.hpp"
 #include "cuda/thread_loops.hpp"
@@ -91,7 +91,12 @@ void register_cuda_settings(py::module_& module) {
         .value("kernel_ex", LaunchApi::kernel_ex, "cuLaunchKernelEx, CUDA 11.6")
         .value("cooperative", LaunchApi::cooperative, "cuLaunchCooperativeKernel")
         .value("dependent", LaunchApi::dependent,
-               "cuLaunchKernelEx with programmatic stream serialisation, CUDA 11.8 and sm_90");
+               "cuLaunchKernelEx with programmatic stream serialisation, CUDA 11.8 and sm_90")
+        .value("runtime", LaunchApi::runtime, "cudaLaunchKernel, after Session.use_runtime");
+    py::enum_<StreamKind>(module, "StreamKind", "The stream that is launched into.")
+        .value("own", StreamKind::own, "The session's, which does not wait for the legacy one.")
+        .value("legacy", StreamKind::legacy, "The legacy default stream.")
+        .value("per_thread", StreamKind::per_thread, "The calling thread's default stream.");
     py::enum_<WaitStyle>(module, "WaitStyle", "How cuStreamSynchronize waits.")
         .value("unchanged", WaitStyle::unchanged, "What the context has.")
         .value("automatic", WaitStyle::automatic)
@@ -114,14 +119,15 @@ void register_cuda_settings(py::module_& module) {
         .value("ptx", Image::ptx, "Compiled by the driver, or found in its cache.")
         .value("cubin", Image::cubin, "Compiled once before.");
     py::class_<LaunchSpec>(module, "LaunchSpec", "How the null kernel is launched.")
-        .def(py::init<LaunchApi, int, unsigned int, unsigned int>(),
+        .def(py::init<LaunchApi, int, unsigned int, unsigned int, StreamKind>(),
              py::arg("api") = LaunchApi::kernel, py::arg("argument_bytes") = 0, py::arg("grid") = 1,
-             py::arg("block") = 1,
+             py::arg("block") = 1, py::arg("stream") = StreamKind::own,
              "argument_bytes: 0, 8, 64, 256, 1024 or 4096; grid in blocks, block in threads.")
         .def_readonly("api", &LaunchSpec::api)
         .def_readonly("argument_bytes", &LaunchSpec::argument_bytes)
         .def_readonly("grid", &LaunchSpec::grid)
-        .def_readonly("block", &LaunchSpec::block);
+        .def_readonly("block", &LaunchSpec::block)
+        .def_readonly("stream", &LaunchSpec::stream);
     py::class_<Idle>(module, "Idle", "What the host does just before a timed launch.")
         .def(py::init<double, bool>(), py::arg("seconds") = 0.0, py::arg("sleeping") = false)
         .def_readonly("seconds", &Idle::seconds)
@@ -183,7 +189,7 @@ void register_cuda_records(py::module_& module) {
                       "The same for a second launch.");
     py::class_<RuntimeFacts>(module, "RuntimeFacts")
         .def_readonly("version", &RuntimeFacts::version, "1000 * major + 10 * minor.")
-        .def_readonly("path", &RuntimeFacts::path);
+        .def_readonly("path", &RuntimeFacts::path, "Of the file.");
     py::class_<CleanupErrors>(module, "CleanupErrors")
         .def_readonly("count", &CleanupErrors::count, "Since the process started.")
         .def_readonly("last", &CleanupErrors::last);

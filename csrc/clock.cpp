@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace ftax {
 
 namespace {
+
+constexpr int kReads = 64;  // in a round: enough that one tick is below 2 % of their sum
+constexpr int kMostRounds = 1'000'000;
 
 // A clock that steps in coarse ticks repeats itself between steps, so the step is the smallest
 // positive difference between distinct readings; on a fine clock that is the read cost's own
@@ -33,7 +38,10 @@ std::int64_t smallest_step(int rounds) {
 }  // namespace
 
 ClockFacts measure_clock(int rounds) {
-    constexpr int kReads = 64;  // enough that one tick is below 2 % of the sum
+    if (rounds < 1 || rounds > kMostRounds) {
+        throw std::invalid_argument("rounds must be 1 to " + std::to_string(kMostRounds) +
+                                    ", not " + std::to_string(rounds));
+    }
     std::vector<double> costs(static_cast<std::size_t>(rounds));
     for (auto& cost : costs) {
         const std::int64_t begin = now_ns();
@@ -42,7 +50,7 @@ ClockFacts measure_clock(int rounds) {
         cost = seconds(end - begin) / kReads;
     }
     std::nth_element(costs.begin(), costs.begin() + rounds / 2, costs.end());
-    return {seconds(smallest_step(64 * rounds)), costs[static_cast<std::size_t>(rounds / 2)]};
+    return {seconds(smallest_step(kReads * rounds)), costs[static_cast<std::size_t>(rounds / 2)]};
 }
 
 }  // namespace ftax

@@ -27,7 +27,8 @@ struct ClockFacts {
     double read_cost_s;  // median time of one read, from back-to-back reads
 };
 
-// Measures the clock instead of asking the system, which reports 1 ns everywhere.
+// Measures the clock instead of asking the system, which reports 1 ns everywhere: `rounds` times 64
+// reads. Throws std::invalid_argument unless there are 1 to 1,000,000 rounds.
 ClockFacts measure_clock(int rounds);
 
 inline double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }

@@ -34,16 +34,19 @@ def runtime(fake_cuda_runtime: Path) -> str:
     return str(fake_cuda_runtime)
 
 
+def spec(**options: Any) -> Any:
+    return _core.cuda.LaunchSpec(api=_core.cuda.LaunchApi.runtime, **options)
+
+
 def submit(session: Any, runtime: str, burst: int = 2, **options: Any) -> Any:
-    options = {"launch": _core.cuda.LaunchSpec(), "samples": SAMPLES, **options}
-    return _core.cuda.runtime_submit(session, runtime_path=runtime, burst=burst, **options)
+    options = {"launch": spec(), "samples": SAMPLES, **options}
+    session.use_runtime(runtime)
+    return _core.cuda.submit(session, burst=burst, **options)
 
 
 def launch_sync(session: Any, runtime: str, samples: int = SAMPLES) -> Any:
-    launch = _core.cuda.LaunchSpec()
-    return _core.cuda.runtime_launch_sync(
-        session, runtime_path=runtime, launch=launch, samples=samples
-    )
+    session.use_runtime(runtime)
+    return _core.cuda.launch_sync(session, launch=spec(), samples=samples)
 
 
 def assert_near(seconds: float, expected_ns: float) -> None:
@@ -79,22 +82,23 @@ def test_arguments_reach_the_kernel(
     session: Any, fake_cuda: FakeCuda, runtime: str, argument_bytes: int
 ) -> None:
     fake_cuda.configure(submit_kib_ns=400_000)
-    launch = _core.cuda.LaunchSpec(argument_bytes=argument_bytes)
+    launch = spec(argument_bytes=argument_bytes)
     times = submit(session, runtime, burst=1, launch=launch)
     arguments = 400_000 * argument_bytes // 1024
     assert_near(min(times), fake_cuda.cost("submit_runtime_ns") + arguments)
 
 
-@pytest.mark.parametrize(
-    "launch", [{"api": "cooperative"}, {"argument_bytes": 12}, {"grid": 0}, {"block": 0}]
-)
+@pytest.mark.parametrize("launch", [{"argument_bytes": 12}, {"grid": 0}, {"block": 0}])
 def test_a_launch_it_does_not_have_is_refused(
     session: Any, runtime: str, launch: dict[str, Any]
 ) -> None:
-    if "api" in launch:
-        launch = {"api": getattr(_core.cuda.LaunchApi, launch["api"])}
     with pytest.raises(ValueError):
-        submit(session, runtime, launch=_core.cuda.LaunchSpec(**launch))
+        submit(session, runtime, launch=spec(**launch))
+
+
+def test_a_launch_through_a_runtime_that_nobody_named_is_refused(session: Any) -> None:
+    with pytest.raises(ValueError, match="use_runtime"):
+        _core.cuda.submit(session, launch=spec(), burst=1, samples=1)
 
 
 def test_facts_name_the_library_in_use(
@@ -174,6 +178,7 @@ def test_a_failing_unload_is_reported(session: Any, fake_cuda: FakeCuda, runtime
     before = _core.cuda.cleanup_errors().count
     fake_cuda.fail("cuModuleUnload", 1, UNKNOWN)
     submit(session, runtime)
+    session.close()
     errors = _core.cuda.cleanup_errors()
     assert errors.count == before + 1
     assert "cudaLibraryUnload" in errors.last

@@ -161,7 +161,9 @@ MakeCurrent::MakeCurrent(const Context& context) : context_(context), outer_(mad
 
 MakeCurrent::~MakeCurrent() {
     made_current = outer_;
-    if (former_ == context_.handle() || !context_.usable()) return;
+    // Also of an abandoned context: which context is current is the thread's own affair and waits
+    // for no device, and a caller that was left in a context that hangs would hang with it.
+    if (former_ == context_.handle() || !context_.driver().is_own_process()) return;
     give_back_current(context_.driver(), former_);
 }
 

@@ -24,7 +24,7 @@ class FreshModule : public Resource {
     // Finds the null kernel; returns the stamps around that.
     Span find(CUfunction& function) const {
         return timed_burst(driver_call(driver(), driver().module_get_function, &function, handle_,
-                                       null_kernel_name(LaunchSpec{})),
+                                       kKernelNames[static_cast<std::size_t>(Kernel::null)]),
                            1);
     }
 
@@ -49,15 +49,14 @@ void launch_first(Session& session, const void* image, FirstLaunches& times) {
     const KernelLaunch launch(driver, LaunchSpec{}, Target{function, nullptr}, session.stream());
     const auto wait = driver_call(driver, driver.stream_synchronize, session.stream());
 
-    const Span launched = timed_burst(launch, 1);
-    const Span waited = timed_burst(wait, 1);
+    const Stages first = timed_stages(launch, 1, wait);
     session.drain();
     const Span again = timed_pair(launch, wait);
 
     times.load_s.push_back(module.load().seconds());
     times.get_function_s.push_back(found.seconds());
-    times.first_launch_s.push_back(launched.seconds());
-    times.first_total_s.push_back(launched.seconds_to(waited));
+    times.first_launch_s.push_back(first.first());
+    times.first_total_s.push_back(first.total());
     times.second_total_s.push_back(again.seconds());
 }
 
@@ -71,15 +70,12 @@ FirstLaunches first_launch(Session& session, Image image, int samples) {
                         sample_list(samples),
                         sample_list(samples)};
     const Session::Use use(session);
-    std::vector<char> cubin;
-    if (image == Image::cubin) {
-        const std::int64_t begin = now_ns();
-        cubin = link_cubin(session.context(), unseen_ptx().c_str());
-        times.link_s = seconds(now_ns() - begin);
-    }
+    Cubin cubin{};
+    if (image == Image::cubin) cubin = link_cubin(session.context(), unseen_ptx().c_str());
+    times.link_s = cubin.link_s;
     for (int i = 0; i < samples; ++i) {
         const std::string ptx = unseen_ptx();
-        launch_first(session, image == Image::cubin ? cubin.data() : ptx.c_str(), times);
+        launch_first(session, image == Image::cubin ? cubin.image.data() : ptx.c_str(), times);
     }
     session.drain();
     return times;

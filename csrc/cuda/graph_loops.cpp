@@ -9,14 +9,6 @@
 namespace ftax {
 namespace {
 
-// Times a step that checks its own statuses, since its parts are many.
-template <class Step>
-double timed_step(const Step& step) {
-    const std::int64_t begin = now_ns();
-    step();
-    return seconds(now_ns() - begin);
-}
-
 void require_nodes(const Graph& graph, int nodes) {
     const std::size_t has = graph.node_count();
     if (has != static_cast<std::size_t>(nodes)) {
@@ -33,19 +25,19 @@ GraphReplays graph_replay(Session& session, const LaunchSpec& spec, int nodes, i
     const Session::Use use(session);
     const Driver& driver = session.driver();
     const GraphBuilder builder(session, spec, nodes, width);
-    const auto graph = builder.capture();
-    require_nodes(*graph, nodes);
-    const auto exec = instantiate(session, *graph);
-    driver.graph_upload(exec->get(), session.stream());
-    const auto launch = driver_call(driver, driver.graph_launch, exec->get(), session.stream());
+    const Made<Graph> graph = builder.capture();
+    require_nodes(*graph.thing, nodes);
+    const Made<GraphExec> exec = instantiate(session, *graph.thing);
+    const CUgraphExec handle = exec.thing->get();
+    driver.graph_upload(handle, session.stream());
+    const auto launch = driver_call(driver, driver.graph_launch, handle, session.stream());
     const auto wait = driver_call(driver, driver.stream_synchronize, session.stream());
     launch.check(launch());
     for (int i = 0; i < samples; ++i) {
         session.drain();
-        const Span launched = timed_burst(launch, 1);
-        const Span waited = timed_burst(wait, 1);
-        replays.launch_s.push_back(launched.seconds());
-        replays.total_s.push_back(launched.seconds_to(waited));
+        const Stages stages = timed_stages(launch, 1, wait);
+        replays.launch_s.push_back(stages.first());
+        replays.total_s.push_back(stages.total());
     }
     return replays;
 }
@@ -59,15 +51,19 @@ GraphCosts graph_create(Session& session, const LaunchSpec& spec, int nodes, int
     const GraphBuilder builder(session, spec, nodes, width);
     const auto wait = driver_call(driver, driver.stream_synchronize, session.stream());
     for (int i = 0; i < samples; ++i) {
-        std::unique_ptr<Graph> graph;
-        std::unique_ptr<GraphExec> exec;
-        costs.capture_s.push_back(timed_step([&] { graph = builder.capture(); }));
-        require_nodes(*graph, nodes);
-        costs.instantiate_s.push_back(timed_step([&] { exec = instantiate(session, *graph); }));
-        const auto upload = driver_call(driver, driver.graph_upload, exec->get(), session.stream());
-        costs.upload_s.push_back(timed_pair(upload, wait).seconds());
-        const auto second = builder.capture();
-        costs.update_s.push_back(timed_step([&] { exec->update(*second); }));
+        const Made<Graph> graph = builder.capture();
+        require_nodes(*graph.thing, nodes);
+        const Made<GraphExec> exec = instantiate(session, *graph.thing);
+        const auto upload =
+            driver_call(driver, driver.graph_upload, exec.thing->get(), session.stream());
+        const Span uploaded = timed_pair(upload, wait);
+        const Made<Graph> second = builder.capture();
+        const Span updated = exec.thing->update(*second.thing);
+
+        costs.capture_s.push_back(graph.span.seconds());
+        costs.instantiate_s.push_back(exec.span.seconds());
+        costs.upload_s.push_back(uploaded.seconds());
+        costs.update_s.push_back(updated.seconds());
     }
     return costs;
 }

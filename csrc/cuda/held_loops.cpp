@@ -11,16 +11,18 @@ namespace {
 constexpr Idle kSettle{50e-6, false};
 
 template <class Launch>
-double held_burst(Session& session, const Launch& launch, int launches, std::int64_t deadline_ns) {
+double held_burst(Session& session, const Launch& launch, StreamKind kind, int launches,
+                  std::int64_t deadline_ns) {
     const HostWords& words = session.words();
-    session.drain();
+    const CUstream stream = session.stream(kind);
+    session.drain(stream);
     const std::uint32_t value = session.next_value();
     Arguments arguments(words.device(kSignalWord), value);
     const auto is_set = [&] { return words.load(kSignalWord) == value; };
 
-    const Hold hold(session, deadline_ns);
+    const Hold hold(session, deadline_ns, kind);
     (void)timed_burst(launch, launches);
-    launch_once(session, Kernel::store, arguments);
+    launch_once(session, Kernel::store, arguments, kind);
     kSettle.wait();
     const std::int64_t end = now_ns() + session.deadline_ns();
 
@@ -30,7 +32,7 @@ double held_burst(Session& session, const Launch& launch, int launches, std::int
     const std::int64_t stored = now_ns();
 
     if (!seen) session.give_up("a released stream to finish");
-    session.drain();
+    session.drain(stream);
     hold.require_released();
     return seconds(stored - released);
 }
@@ -38,9 +40,9 @@ double held_burst(Session& session, const Launch& launch, int launches, std::int
 std::vector<double> held_bursts(Session& session, const LaunchSpec& spec, Target target,
                                 int launches, int samples, std::int64_t deadline_ns) {
     std::vector<double> times = sample_list(samples);
-    with_launch(session, spec, target, session.stream(), [&](const auto& launch) {
+    with_launch(session, spec, target, session.stream(spec.stream), [&](const auto& launch) {
         for (int i = 0; i < samples; ++i) {
-            times.push_back(held_burst(session, launch, launches, deadline_ns));
+            times.push_back(held_burst(session, launch, spec.stream, launches, deadline_ns));
         }
     });
     return times;
@@ -56,12 +58,12 @@ std::int64_t hold_deadline(const Session& session, double deadline_s) {
     return static_cast<std::int64_t>(deadline_s * 1e9);
 }
 
-Hold::Hold(Session& session, std::int64_t deadline_ns)
+Hold::Hold(Session& session, std::int64_t deadline_ns, StreamKind stream)
     : words_(session.words()), value_(session.next_value()) {
     words_.store(kOutcomeWord, 0);
     Arguments arguments(words_.device(kReleaseWord), value_,
                         static_cast<std::uint64_t>(deadline_ns), words_.device(kOutcomeWord));
-    launch_once(session, Kernel::hold, arguments);
+    launch_once(session, Kernel::hold, arguments, stream);
 }
 
 void Hold::require_released() const {

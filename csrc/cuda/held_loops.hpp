@@ -15,12 +15,12 @@
 
 namespace ftax {
 
-// ftax_hold on a session's stream, released at the latest when it goes out of scope: an error
+// ftax_hold on a stream of a session, released at the latest when it goes out of scope: an error
 // between must not leave a stream held that the clean-up then waits for.
 class Hold {
   public:
     // The stream must be idle: an earlier holder would overwrite this one's outcome.
-    Hold(Session& session, std::int64_t deadline_ns);
+    Hold(Session& session, std::int64_t deadline_ns, StreamKind stream = StreamKind::own);
     ~Hold() { release(); }
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;

@@ -46,12 +46,13 @@ Target null_target(Session& session, const LaunchSpec& spec) {
         }
         return {session.dependent_kernel(), nullptr};
     }
-    return {session.kernel(kernel), spec.argument_bytes == 0 ? nullptr : arguments.data()};
+    return target_of(session, spec, kernel, spec.argument_bytes == 0 ? nullptr : arguments.data());
 }
 
-const char* null_kernel_name(const LaunchSpec& spec) {
-    if (spec.api == LaunchApi::dependent) return kDependentName;
-    return kKernelNames[static_cast<std::size_t>(null_kernel(spec.argument_bytes))];
+Target target_of(Session& session, const LaunchSpec& spec, Kernel kernel, void** arguments) {
+    if (spec.api != LaunchApi::runtime) return {session.kernel(kernel), arguments};
+    const char* const name = kKernelNames[static_cast<std::size_t>(kernel)];
+    return {nullptr, arguments, session.runtime().kernel(name)};
 }
 
 void check_spec(const Session& session, const LaunchSpec& spec) {

@@ -14,18 +14,22 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "cuda/driver_call.hpp"
+#include "cuda/runtime_kernels.hpp"
 #include "cuda/session.hpp"
 
 namespace ftax {
 
-// `dependent` is cuLaunchKernelEx with programmatic stream serialisation.
-enum class LaunchApi { kernel, kernel_ex, cooperative, dependent };
+// `dependent` is cuLaunchKernelEx with programmatic stream serialisation; `runtime` is the CUDA
+// runtime's cudaLaunchKernel, for which the session must use a runtime.
+enum class LaunchApi { kernel, kernel_ex, cooperative, dependent, runtime };
 
 struct LaunchSpec {
     LaunchApi api = LaunchApi::kernel;
     int argument_bytes = 0;  // 0, 8, 64, 256, 1024 or 4096
     unsigned int grid = 1;   // blocks
     unsigned int block = 1;  // threads in a block
+    StreamKind stream = StreamKind::own;
 };
 
 // Kernel arguments by value and the array of pointers to them that a launch takes.
@@ -53,6 +57,7 @@ class Arguments {
 struct Target {
     CUfunction function;
     void** arguments;
+    const void* runtime_kernel = nullptr;  // instead of the function, for LaunchApi::runtime
 };
 
 // cuLaunchKernel, and cuLaunchCooperativeKernel, which takes no extra options.
@@ -139,18 +144,69 @@ class ExtendedLaunch {
     CUlaunchConfig config_{};
 };
 
+// cudaLaunchKernel. Its statuses are the runtime's.
+class RuntimeLaunch {
+  public:
+    RuntimeLaunch(const Runtime& runtime, const LaunchSpec& spec, Target target, CUstream stream)
+        : runtime_(runtime),
+          call_(runtime.launch_kernel),
+          target_(target),
+          grid_{spec.grid, 1, 1},
+          block_{spec.block, 1, 1},
+          stream_(stream) {}
+    int operator()() const {
+        return call_(target_.runtime_kernel, grid_, block_, target_.arguments, 0, stream_);
+    }
+    static int success() { return 0; }
+    void check(int status) const { runtime_.check(status, "cudaLaunchKernel"); }
+    const Runtime& library() const { return runtime_; }
+
+  private:
+    const Runtime& runtime_;
+    decltype(Runtime::launch_kernel) call_;
+    Target target_;
+    Dim3 grid_;
+    Dim3 block_;
+    CUstream stream_;
+};
+
+// cudaStreamSynchronize.
+class RuntimeWait {
+  public:
+    RuntimeWait(const Runtime& runtime, CUstream stream)
+        : runtime_(runtime), call_(runtime.stream_synchronize), stream_(stream) {}
+    int operator()() const { return call_(stream_); }
+    static int success() { return 0; }
+    void check(int status) const { runtime_.check(status, "cudaStreamSynchronize"); }
+
+  private:
+    const Runtime& runtime_;
+    decltype(Runtime::stream_synchronize) call_;
+    CUstream stream_;
+};
+
+// The wait for a stream that belongs to a launch: of the same library.
+template <class Launch>
+auto wait_like(const Launch&, const Driver& driver, CUstream stream) {
+    return driver_call(driver, driver.stream_synchronize, stream);
+}
+inline RuntimeWait wait_like(const RuntimeLaunch& launch, const Driver&, CUstream stream) {
+    return {launch.library(), stream};
+}
+
+// A kernel as the spec's launch API wants it.
+Target target_of(Session& session, const LaunchSpec& spec, Kernel kernel, void** arguments);
+
 // The null kernel of a spec. Throws std::invalid_argument for argument bytes there is no kernel
 // for.
 Target null_target(Session& session, const LaunchSpec& spec);
-
-// The name of the same kernel, for loaders other than the driver's.
-const char* null_kernel_name(const LaunchSpec& spec);
 
 // Throws CudaUnsupported where this device or driver has no such launch, std::invalid_argument for
 // a grid or block of zero.
 void check_spec(const Session& session, const LaunchSpec& spec);
 
 // Launches `target` once, untimed, waits for it, then calls body(launch) and returns its result.
+// `stream` is the caller's own where several threads launch, else session.stream(spec.stream).
 template <class Body>
 auto with_launch(Session& session, const LaunchSpec& spec, Target target, CUstream stream,
                  const Body& body) {
@@ -169,15 +225,18 @@ auto with_launch(Session& session, const LaunchSpec& spec, Target target, CUstre
         case LaunchApi::kernel_ex:
         case LaunchApi::dependent:
             return run(ExtendedLaunch(driver, spec, target, stream));
+        case LaunchApi::runtime:
+            return run(RuntimeLaunch(session.runtime().library(), spec, target, stream));
     }
     throw std::logic_error("no such launch API");
 }
 
-// One block of one thread, checked, on the session's own stream.
+// One block of one thread, checked; by cuLaunchKernel.
 template <class... Values>
-void launch_once(const Session& session, Kernel kernel, Arguments<Values...>& arguments) {
+void launch_once(const Session& session, Kernel kernel, Arguments<Values...>& arguments,
+                 StreamKind stream = StreamKind::own) {
     const Target target{session.kernel(kernel), arguments.pointers()};
-    const KernelLaunch launch(session.driver(), LaunchSpec{}, target, session.stream());
+    const KernelLaunch launch(session.driver(), LaunchSpec{}, target, session.stream(stream));
     launch.check(launch());
 }
 

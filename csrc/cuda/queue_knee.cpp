@@ -35,21 +35,21 @@ QueueKnee queue_knee(Session& session, const LaunchSpec& spec, int cap, double s
     QueueKnee knee;
     knee.calls_s.reserve(static_cast<std::size_t>(cap));
     const Session::Use use(session);
-    with_launch(
-        session, spec, null_target(session, spec), session.stream(), [&](const auto& launch) {
-            Arguments arguments(static_cast<std::uint64_t>(spin_ns));
-            launch_once(session, Kernel::spin_ns, arguments);
-            const std::int64_t begin = now_ns();
-            std::int64_t before = begin;
-            while (static_cast<int>(knee.calls_s.size()) < cap && before - begin < spin_ns) {
-                const auto status = launch();
-                const std::int64_t after = now_ns();
-                launch.check(status);
-                knee.calls_s.push_back(seconds(after - before));
-                before = now_ns();
-            }
-        });
-    session.drain();
+    const CUstream stream = session.stream(spec.stream);
+    with_launch(session, spec, null_target(session, spec), stream, [&](const auto& launch) {
+        Arguments arguments(static_cast<std::uint64_t>(spin_ns));
+        launch_once(session, Kernel::spin_ns, arguments, spec.stream);
+        const std::int64_t begin = now_ns();
+        std::int64_t before = begin;
+        while (static_cast<int>(knee.calls_s.size()) < cap && before - begin < spin_ns) {
+            const auto status = launch();
+            const std::int64_t after = now_ns();
+            launch.check(status);
+            knee.calls_s.push_back(seconds(after - before));
+            before = now_ns();
+        }
+    });
+    session.drain(stream);
     knee.launches = first_blocked(knee.calls_s);
     return knee;
 }

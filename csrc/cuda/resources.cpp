@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "clock.hpp"
+
 namespace ftax {
 namespace {
 
@@ -24,25 +26,37 @@ class JitLog {
 
 class Linker : public Resource {
   public:
-    explicit Linker(const Context& context) : Resource(context) {
-        driver().link_create(log_.count(), log_.options(), log_.values(), &handle_);
+    explicit Linker(const Context& context) : Resource(context) {}
+    ~Linker() {
+        if (handle_ != nullptr) context_.clean_up(driver().link_destroy, handle_);
     }
-    ~Linker() { context_.clean_up(driver().link_destroy, handle_); }
-
-    void add(const char* ptx) {
-        // The interface takes a non-const pointer and does not write through it.
-        const CUresult status =
-            driver().link_add_data.get()(handle_, CU_JIT_INPUT_PTX, const_cast<char*>(ptx),
-                                         std::strlen(ptx) + 1, "ftax_micro", 0, nullptr, nullptr);
-        driver().check(status, driver().link_add_data.symbol(), log_.text());
-    }
-    std::vector<char> complete() {
-        void* cubin = nullptr;  // the linker's own
+    // Once only; the three calls are timed together.
+    Cubin link(const char* ptx) {
+        const auto create = driver().link_create.get();
+        const auto add = driver().link_add_data.get();
+        const auto complete = driver().link_complete.get();
+        const std::size_t length = std::strlen(ptx) + 1;
+        void* const text = const_cast<char*>(ptx);  // the driver does not write to it
+        void* cubin = nullptr;                      // the linker's own
         std::size_t bytes = 0;
-        const CUresult status = driver().link_complete.get()(handle_, &cubin, &bytes);
-        driver().check(status, driver().link_complete.symbol(), log_.text());
+        const char* symbol = driver().link_create.symbol();
+
+        const std::int64_t begin = now_ns();
+        CUresult status = create(log_.count(), log_.options(), log_.values(), &handle_);
+        if (status == CUDA_SUCCESS) {
+            symbol = driver().link_add_data.symbol();
+            status =
+                add(handle_, CU_JIT_INPUT_PTX, text, length, "ftax_micro", 0, nullptr, nullptr);
+        }
+        if (status == CUDA_SUCCESS) {
+            symbol = driver().link_complete.symbol();
+            status = complete(handle_, &cubin, &bytes);
+        }
+        const std::int64_t end = now_ns();
+
+        driver().check(status, symbol, log_.text());
         const char* const first = static_cast<const char*>(cubin);
-        return {first, first + bytes};
+        return {{first, first + bytes}, seconds(end - begin)};
     }
 
   private:
@@ -102,11 +116,9 @@ CUfunction Module::function(const char* name) const {
     return function;
 }
 
-std::vector<char> link_cubin(const Context& context, const char* ptx) {
+Cubin link_cubin(const Context& context, const char* ptx) {
     const MakeCurrent current(context);
-    Linker linker(context);
-    linker.add(ptx);
-    return linker.complete();
+    return Linker(context).link(ptx);
 }
 
 }  // namespace ftax

@@ -94,7 +94,13 @@ class Module : public Resource {
     CUmodule handle_ = nullptr;
 };
 
-// Compiles PTX text for this device; loading the result needs no compiler.
-std::vector<char> link_cubin(const Context& context, const char* ptx);
+// What the driver's compiler makes of PTX text; loading it needs no compiler.
+struct Cubin {
+    std::vector<char> image;
+    double link_s;  // cuLinkCreate, cuLinkAddData and cuLinkComplete
+};
+
+// Compiles PTX text for this device.
+Cubin link_cubin(const Context& context, const char* ptx);
 
 }  // namespace ftax

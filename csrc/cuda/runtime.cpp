@@ -1,6 +1,7 @@
 #include "cuda/runtime.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <cstdlib>
 #include <map>
@@ -31,6 +32,26 @@ void look_up(void* library, const std::string& path, const char* symbol, const c
     if (pointer == nullptr) throw CudaMissingFunction(symbol, since, path);
 }
 
+// The file behind a handle: a name without a folder says nothing of where it was found.
+std::string file_of(void* library, const std::string& name) {
+    link_map* map = nullptr;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || map == nullptr || map->l_name == nullptr) {
+        return name;
+    }
+    return *map->l_name != '\0' ? map->l_name : name;
+}
+
+// Null if none is loaded; one that lacks an entry is passed over, another may have it.
+std::unique_ptr<const Runtime> first_loaded(const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+        try {
+            return std::make_unique<const Runtime>(name, true);
+        } catch (const CudaUnsupported&) {
+        }
+    }
+    return nullptr;
+}
+
 std::unique_ptr<const Runtime> open_first(const std::vector<std::string>& names) {
     std::string reasons;
     for (const std::string& name : names) {
@@ -48,13 +69,15 @@ std::unique_ptr<const Runtime> open_first(const std::vector<std::string>& names)
 
 }  // namespace
 
-Runtime::Runtime(std::string path) : path_(std::move(path)) {
-    void* const library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);
+Runtime::Runtime(std::string path, bool loaded_only) : path_(std::move(path)) {
+    const int only = loaded_only ? RTLD_NOLOAD : 0;
+    void* const library = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL | only);
     if (library == nullptr) {
         const char* const error = dlerror();
         throw CudaUnsupported("cannot open the CUDA runtime " + path_ + ": " +
-                              (error != nullptr ? error : "unknown reason"));
+                              (error != nullptr ? error : "it is not loaded"));
     }
+    path_ = file_of(library, path_);
     look_up(library, path_, "cudaRuntimeGetVersion", "3.0", get_version);
     look_up(library, path_, "cudaGetErrorName", "7.0", get_error_name);
     look_up(library, path_, "cudaGetErrorString", "3.0", get_error_string);
@@ -84,10 +107,20 @@ const Runtime& open_runtime(const std::string& path, int driver_version) {
     const std::lock_guard<std::mutex> lock(mutex);
     auto found = open->find(name);
     if (found == open->end()) {
-        auto names = name.empty() ? candidates(driver_version) : std::vector<std::string>{name};
-        found = open->emplace(name, open_first(names)).first;
+        std::unique_ptr<const Runtime> runtime;
+        if (name.empty()) runtime = first_loaded(candidates(driver_version));
+        if (runtime == nullptr) {
+            runtime = open_first(name.empty() ? candidates(driver_version)
+                                              : std::vector<std::string>{name});
+        }
+        found = open->emplace(name, std::move(runtime)).first;
     }
     return *found->second;
+}
+
+std::string loaded_runtime(int driver_version) {
+    const auto runtime = first_loaded(candidates(driver_version));
+    return runtime == nullptr ? "" : runtime->path();
 }
 
 }  // namespace ftax

@@ -6,6 +6,10 @@
 // runtime cannot take part. A library that is linked statically into a program could not be
 // exchanged.
 //
+// A runtime that the process has loaded already (PyTorch's, say) is preferred to opening another:
+// it is the one whose launches the reader cares about, and two runtimes in one process are two sets
+// of state.
+//
 // Caveats: the runtime finds libcuda.so.1 by itself, whatever driver we were told to open; and it
 // retains the primary context for the rest of the process, in which wait styles may then be fixed.
 #pragma once
@@ -25,8 +29,9 @@ struct Dim3 {
 
 class Runtime {
   public:
-    // Opens `path`; throws CudaUnsupported where that fails, CudaMissingFunction.
-    explicit Runtime(std::string path);
+    // Opens `path`, or with `loaded_only` takes it where it is loaded already (under that name, or
+    // with that SONAME). Throws CudaUnsupported where that fails, CudaMissingFunction.
+    explicit Runtime(std::string path, bool loaded_only = false);
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
@@ -34,7 +39,7 @@ class Runtime {
     void check(int status, const char* function) const {
         if (status != 0) fail(status, function);
     }
-    const std::string& path() const { return path_; }
+    const std::string& path() const { return path_; }  // of the file, where the loader tells
     int version() const { return version_; }
 
     // cudaError_t is an int; handles are pointers.
@@ -57,7 +62,12 @@ class Runtime {
 };
 
 // The runtime at `path`; with an empty path the one FTAX_MICRO_CUDA_RUNTIME names, else the newest
-// of libcudart.so.13 and .12 that is not newer than the driver. Opened once for each path.
+// of libcudart.so.13 and .12 that is not newer than the driver: first of those loaded in this
+// process, then of those the dynamic loader finds. Opened once for each path.
 const Runtime& open_runtime(const std::string& path, int driver_version);
+
+// File of the runtime that the process has loaded already and open_runtime("") would take; empty if
+// there is none, or the one that is lacks an entry.
+std::string loaded_runtime(int driver_version);
 
 }  // namespace ftax

@@ -6,6 +6,7 @@
 #include "cuda/facts.hpp"
 #include "cuda/launch.hpp"
 #include "cuda/polling.hpp"
+#include "cuda/runtime_kernels.hpp"
 
 namespace ftax {
 namespace {
@@ -40,6 +41,8 @@ Session::Parts::Parts(const Context& context)
     : words(context, kWords), stream(context), module(context, floor_ptx) {
     for (std::size_t i = 0; i < kernels.size(); ++i) kernels[i] = module.function(kKernelNames[i]);
 }
+
+Session::Parts::~Parts() = default;  // here, where what `runtime` points to is complete
 
 Session::Session(int device, const std::string& driver_path, WaitStyle style, double deadline_s)
     : driver_(open_driver(driver_path)), deadline_ns_(static_cast<std::int64_t>(deadline_s * 1e9)) {
@@ -131,6 +134,36 @@ CUfunction Session::dependent_kernel() {
         has.dependent = std::move(module);
     }
     return has.dependent_kernel;
+}
+
+CUstream Session::stream(StreamKind kind) const {
+    switch (kind) {
+        case StreamKind::own:
+            return stream();
+        case StreamKind::legacy:
+            return CU_STREAM_LEGACY;  // by its handle: 0 means what the caller was compiled for
+        case StreamKind::per_thread:
+            return CU_STREAM_PER_THREAD;
+    }
+    throw std::logic_error("no such stream");
+}
+
+void Session::use_runtime(const std::string& path) {
+    const Use use(*this);
+    Parts& has = parts();
+    if (has.runtime != nullptr && has.runtime_path == path) return;
+    auto runtime = std::make_unique<RuntimeKernels>(*context_, path);
+    drain();  // before what the former one loaded goes
+    has.runtime = std::move(runtime);
+    has.runtime_path = path;
+}
+
+const RuntimeKernels& Session::runtime() const {
+    const Parts& has = parts();
+    if (has.runtime == nullptr) {
+        throw std::invalid_argument("launches through the runtime need use_runtime first");
+    }
+    return *has.runtime;
 }
 
 // With arguments that make each kernel return at once. The null kernels and the spinning ones are

@@ -32,6 +32,13 @@ enum Word : std::size_t {
     kWords,
 };
 
+// Where work goes. `own` is the session's stream, which does not wait for the legacy default
+// stream; that one waits for every ordinary stream of the context and they for it; `per_thread` is
+// the calling thread's default stream, an ordinary one.
+enum class StreamKind { own, legacy, per_thread };
+
+class RuntimeKernels;
+
 class Session {
   public:
     // `deadline_s` bounds every wait of ours (not the timed driver calls): past it the session is
@@ -52,8 +59,14 @@ class Session {
     const Driver& driver() const { return driver_; }
     const Context& context() const;
     CUstream stream() const { return parts().stream.get(); }
+    CUstream stream(StreamKind kind) const;
     const HostWords& words() const { return parts().words; }
     CUfunction kernel(Kernel which) const;
+    // The runtime and its handles of our kernels; `path` is as for open_runtime. Loaded when first
+    // asked for, or for another path. Throws CudaUnsupported where no runtime will do here.
+    void use_runtime(const std::string& path);
+    // Throws std::invalid_argument where use_runtime was not called.
+    const RuntimeKernels& runtime() const;
     // ftax_dependent, loaded when first asked for; throws CudaUnsupported below sm_90.
     CUfunction dependent_kernel();
     // Throws CudaUnsupported, naming `what`, where the compute capability is below `major`.
@@ -93,12 +106,15 @@ class Session {
     // What lives in the context; made while it is current.
     struct Parts {
         explicit Parts(const Context& context);
+        ~Parts();
         HostWords words;
         Stream stream;
         Module module;
         std::array<CUfunction, kKernelNames.size()> kernels{};
         std::unique_ptr<Module> dependent;
         CUfunction dependent_kernel = nullptr;
+        std::unique_ptr<RuntimeKernels> runtime;
+        std::string runtime_path;
     };
     Parts& parts() const;
     void launch_all_once();

@@ -14,7 +14,7 @@ list(APPEND sources
     csrc/cuda/queue_knee.cpp
     csrc/cuda/resources.cpp
     csrc/cuda/runtime.cpp
-    csrc/cuda/runtime_loops.cpp
+    csrc/cuda/runtime_kernels.cpp
     csrc/cuda/session.cpp
     csrc/cuda/start_loops.cpp
     csrc/cuda/stream_loops.cpp

@@ -10,12 +10,14 @@ Starts to_start(Session& session, const LaunchSpec& spec, int samples, const Idl
     }
     Starts starts{sample_list(samples), {}};
     const Session::Use use(session);
+    check_spec(session, spec);
     const HostWords& words = session.words();
     Arguments arguments(words.device(kSignalWord), session.next_value());
-    const Target target{session.kernel(Kernel::store), arguments.pointers()};
-    with_launch(session, spec, target, session.stream(), [&](const auto& launch) {
+    const CUstream stream = session.stream(spec.stream);
+    const Target target = target_of(session, spec, Kernel::store, arguments.pointers());
+    with_launch(session, spec, target, stream, [&](const auto& launch) {
         for (int i = 0; i < samples; ++i) {
-            session.drain();
+            session.drain(stream);
             idle.wait();
             const std::uint32_t value = session.next_value();
             arguments.template set<1>(value);
@@ -23,9 +25,9 @@ Starts to_start(Session& session, const LaunchSpec& spec, int samples, const Idl
             const std::int64_t end = now_ns() + session.deadline_ns();
 
             const std::int64_t called = now_ns();
-            const CUresult status = launch();
+            const auto status = launch();
             const bool censored = is_set();
-            const bool seen = censored || (status == CUDA_SUCCESS && poll_until(is_set, end));
+            const bool seen = censored || (status == launch.success() && poll_until(is_set, end));
             const std::int64_t stored = now_ns();
 
             launch.check(status);
@@ -34,7 +36,7 @@ Starts to_start(Session& session, const LaunchSpec& spec, int samples, const Idl
             starts.censored.push_back(censored);
         }
     });
-    session.drain();
+    session.drain(stream);
     return starts;
 }
 

@@ -1,6 +1,5 @@
 #include "cuda/stream_loops.hpp"
 
-#include "cuda/driver_call.hpp"
 #include "cuda/timed.hpp"
 
 namespace ftax {
@@ -10,15 +9,16 @@ std::vector<double> submit(Session& session, const LaunchSpec& spec, int burst, 
     require_count("burst", burst);
     std::vector<double> times = sample_list(samples);
     const Session::Use use(session);
+    const CUstream stream = session.stream(spec.stream);
     const Target target = null_target(session, spec);
-    with_launch(session, spec, target, session.stream(), [&](const auto& launch) {
+    with_launch(session, spec, target, stream, [&](const auto& launch) {
         for (int i = 0; i < samples; ++i) {
-            session.drain();
+            session.drain(stream);
             idle.wait();
             times.push_back(timed_burst(launch, burst).seconds());
         }
     });
-    session.drain();
+    session.drain(stream);
     return times;
 }
 
@@ -26,10 +26,10 @@ std::vector<double> launch_sync(Session& session, const LaunchSpec& spec, int sa
                                 const Idle& idle) {
     std::vector<double> times = sample_list(samples);
     const Session::Use use(session);
-    const Driver& driver = session.driver();
-    const auto wait = driver_call(driver, driver.stream_synchronize, session.stream());
+    const CUstream stream = session.stream(spec.stream);
     const Target target = null_target(session, spec);
-    with_launch(session, spec, target, session.stream(), [&](const auto& launch) {
+    with_launch(session, spec, target, stream, [&](const auto& launch) {
+        const auto wait = wait_like(launch, session.driver(), stream);
         for (int i = 0; i < samples; ++i) {
             idle.wait();
             times.push_back(timed_pair(launch, wait).seconds());
@@ -42,16 +42,15 @@ LaunchRate launch_rate(Session& session, const LaunchSpec& spec, int launches, i
     require_count("launches", launches);
     LaunchRate rate{sample_list(samples), sample_list(samples)};
     const Session::Use use(session);
-    const Driver& driver = session.driver();
-    const auto wait = driver_call(driver, driver.stream_synchronize, session.stream());
+    const CUstream stream = session.stream(spec.stream);
     const Target target = null_target(session, spec);
-    with_launch(session, spec, target, session.stream(), [&](const auto& launch) {
+    with_launch(session, spec, target, stream, [&](const auto& launch) {
+        const auto wait = wait_like(launch, session.driver(), stream);
         for (int i = 0; i < samples; ++i) {
-            session.drain();
-            const Span submitted = timed_burst(launch, launches);
-            const Span waited = timed_burst(wait, 1);
-            rate.submit_s.push_back(submitted.seconds());
-            rate.total_s.push_back(submitted.seconds_to(waited));
+            session.drain(stream);
+            const Stages stages = timed_stages(launch, launches, wait);
+            rate.submit_s.push_back(stages.first());
+            rate.total_s.push_back(stages.total());
         }
     });
     return rate;

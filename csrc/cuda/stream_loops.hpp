@@ -15,13 +15,14 @@ namespace ftax {
 std::vector<double> submit(Session& session, const LaunchSpec& spec, int burst, int samples,
                            const Idle& idle);
 
-// Seconds of one launch and one cuStreamSynchronize, `samples` times.
+// Seconds of one launch and one cuStreamSynchronize (cudaStreamSynchronize for launches through the
+// runtime), `samples` times.
 std::vector<double> launch_sync(Session& session, const LaunchSpec& spec, int samples,
                                 const Idle& idle);
 
 struct LaunchRate {
     std::vector<double> submit_s;  // until the last launch call returned
-    std::vector<double> total_s;   // until cuStreamSynchronize returned
+    std::vector<double> total_s;   // until the wait for the stream returned
 };
 
 // `launches` launches and one wait. Where the two times are close, the queue was full and the

@@ -14,7 +14,8 @@ struct ThreadBursts {
 };
 
 // Each of `threads` threads times bursts of `burst` launches; all start each burst together, from a
-// barrier they spin at. `cores[i]` is thread i's core; an empty list leaves them unpinned.
+// barrier they spin at. The streams are new ones of ours, whatever spec.stream says. `cores[i]` is
+// thread i's core; an empty list leaves them unpinned.
 ThreadBursts submit_threads(Session& session, const LaunchSpec& spec, int threads, int burst,
                             int samples, const std::vector<int>& cores);
 

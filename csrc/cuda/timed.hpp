@@ -21,8 +21,15 @@ struct Span {
     std::int64_t begin;
     std::int64_t end;
     double seconds() const { return ftax::seconds(end - begin); }
-    // From our begin to the end of a later span.
-    double seconds_to(const Span& later) const { return ftax::seconds(later.end - begin); }
+};
+
+// Three stamps: what comes first, and the wait for it.
+struct Stages {
+    std::int64_t begin;
+    std::int64_t middle;
+    std::int64_t end;
+    double first() const { return ftax::seconds(middle - begin); }
+    double total() const { return ftax::seconds(end - begin); }
 };
 
 // Times `count` calls of launch(); launch.check(status) throws.
@@ -47,6 +54,22 @@ Span timed_pair(const Launch& launch, const Wait& wait) {
     launch.check(launched);
     wait.check(waited);
     return {begin, end};
+}
+
+// Times `count` calls of launch() and, from the same stamp on, one wait(): the calls alone and the
+// whole. The stamp between them, one clock read, is part of the whole.
+template <class Launch, class Wait>
+Stages timed_stages(const Launch& launch, int count, const Wait& wait) {
+    auto launched = launch.success();
+    auto waited = wait.success();
+    const std::int64_t begin = now_ns();
+    for (int i = 0; i < count && launched == launch.success(); ++i) launched = launch();
+    const std::int64_t middle = now_ns();
+    if (launched == launch.success()) waited = wait();
+    const std::int64_t end = now_ns();
+    launch.check(launched);
+    wait.check(waited);
+    return {begin, middle, end};
 }
 
 // Throws std::invalid_argument unless `value` is at least 1 and at most `most`.

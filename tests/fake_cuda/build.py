@@ -111,19 +111,28 @@ class Builder:
         return _run([self.compiler, *self.flags, *defines, "-c", str(source)], output)
 
     def _link(
-        self, name: str, objects: Sequence[Path], hidden: Sequence[str], libs: str = ""
+        self,
+        name: str,
+        objects: Sequence[Path],
+        hidden: Sequence[str],
+        libs: str = "",
+        soname: str = "",
     ) -> Path:
         """Links with all but the hidden symbols exported: dlsym must not find those."""
         local = "".join(f" {symbol};" for symbol in hidden)
         script = f"{{ global: cu*; fake_cuda_*; local:{local} *; }};\n"
-        digest = _digest(self._common, script, libs, *(path.name for path in objects))
+        digest = _digest(self._common, script, libs, soname, *(path.name for path in objects))
         output = self.folder / f"{name}-{digest}.so"
         if output.exists():
             return output
         self.folder.mkdir(parents=True, exist_ok=True)
         script_file = self.folder / f"{name}-{digest}.map"
         script_file.write_text(script)
-        options = ["-shared", f"-Wl,--version-script={script_file}", f"-Wl,-soname,{output.name}"]
+        options = [
+            "-shared",
+            f"-Wl,--version-script={script_file}",
+            f"-Wl,-soname,{soname or output.name}",
+        ]
         options += ["-Wl,-z,nodelete"]  # workers may outlive the last dlclose
         files = [str(path) for path in objects]
         if libs:
@@ -141,12 +150,20 @@ class Builder:
         name = f"libfakecuda-{version}{'-stub' if stub else ''}"
         return self._link(name, list(objects), hidden)
 
-    def runtime(self, version: str = "13.0", *, library_calls: bool = True) -> Path:
-        """The fake libcudart that goes with `driver(version)`; without cudaLibrary* if so asked."""
+    def runtime(
+        self, version: str = "13.0", *, library_calls: bool = True, soname: str = ""
+    ) -> Path:
+        """The fake libcudart that goes with `driver(version)`; without cudaLibrary* if so asked.
+
+        `soname` is what the dynamic loader knows it by once it is loaded; by default its file's
+        name.
+        """
         runtime_object = self._compile(SOURCES / "runtime.cpp")
         hidden = () if library_calls else LIBRARY_CALLS
         name = f"libfakecudart-{version}{'' if library_calls else '-old'}"
-        return self._link(name, [runtime_object], hidden, libs=str(self.driver(version)))
+        name += f"-{soname}" if soname else ""
+        driver = str(self.driver(version))
+        return self._link(name, [runtime_object], hidden, libs=driver, soname=soname)
 
 
 def main() -> None:

@@ -131,8 +131,27 @@ std::int64_t sync_cost(const Context& context, bool blocking) {
     return style == CU_CTX_SCHED_YIELD ? config().sync_yield_ns : config().sync_spin_ns;
 }
 
+namespace {
+
+// The calling thread's default stream, made when it is first used.
+std::shared_ptr<Stream> thread_stream(const std::shared_ptr<Context>& context) {
+    auto& stream = context->thread_streams[reinterpret_cast<std::uintptr_t>(&context_stack())];
+    if (stream == nullptr) {
+        stream = std::make_shared<Stream>();
+        stream->leaks = false;
+        stream->per_thread = true;
+        state().add(stream, context);
+        context->streams.push_back(stream);
+        start_worker(stream);
+    }
+    return stream;
+}
+
+}  // namespace
+
 std::shared_ptr<Stream> take_stream(const Call& call, CUstream handle, CUresult& error) {
     if (handle == nullptr || handle == CU_STREAM_LEGACY) return call.context()->null_stream;
+    if (handle == CU_STREAM_PER_THREAD) return thread_stream(call.context());
     std::shared_ptr<Stream> stream = call.take<Stream>(handle, "stream", error);
     if (stream != nullptr && stream->context.lock() != call.context()) {
         error = call.misuse(CUDA_ERROR_INVALID_CONTEXT, "the stream belongs to another context");

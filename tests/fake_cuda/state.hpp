@@ -40,6 +40,7 @@ struct Context : Object {
     unsigned flags = 0;
     bool alive = true;
     std::shared_ptr<Stream> null_stream;
+    std::map<std::uintptr_t, std::shared_ptr<Stream>> thread_streams;  // by thread
     std::vector<std::weak_ptr<Stream>> streams;
 };
 
@@ -125,6 +126,7 @@ struct Stream : Object {
     std::shared_ptr<Capture> capture;
     std::vector<std::size_t> after;  // last captured nodes
     bool capture_origin = false;
+    bool per_thread = false;  // a default stream
 };
 
 struct Device {

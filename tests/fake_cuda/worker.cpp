@@ -4,6 +4,7 @@
 // it waits for, and its end follows. A worker that is late is therefore not late on the timeline.
 // It waits in real time only to change memory when it is due and to watch a word the host stores
 // to.
+#include <sched.h>
 #include <sys/prctl.h>
 
 #include <thread>
@@ -142,6 +143,16 @@ void add_default_stream_order(const Context& context, const std::shared_ptr<Stre
     }
 }
 
+// What the stream and the calling thread's core add.
+std::int64_t cost_of_place(const Context& context, const std::shared_ptr<Stream>& stream) {
+    const Config& c = config();
+    std::int64_t cost = 0;
+    if (stream == context.null_stream) cost += c.legacy_ns;
+    if (stream->per_thread) cost += c.per_thread_ns;
+    if (c.remote_core >= 0 && sched_getcpu() == c.remote_core) cost += c.remote_ns;
+    return cost;
+}
+
 CUresult capture_node(Call& call, Stream& stream, Work&& work) {
     if (stream.capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (work.kind == WorkKind::marker || work.kind == WorkKind::graph) {
@@ -186,7 +197,7 @@ CUresult submit_and_get(Call& call, const std::shared_ptr<Stream>& stream, Work 
     const std::size_t bytes = work.argument_bytes();
     const std::int64_t room = wait_for_room(call, *stream, bytes);
     add_default_stream_order(*call.context(), stream, waits_for);
-    call.ends_at(room + cost_ns);
+    call.ends_at(room + cost_ns + cost_of_place(*call.context(), stream));
     done = std::make_shared<Done>();
     done->argument_bytes = bytes;
     done->epoch = state().epoch;

@@ -4,7 +4,6 @@
 // same sanitizer.
 #include <dlfcn.h>
 
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -141,6 +140,9 @@ void hanging_device(const Fake& fake) {
         Session session(0, driver_path(), WaitStyle::unchanged, kShortDeadlineS);
         fake.configure("hang=any");
         check_throws<ftax::CudaTimeout>([&] { launch_everything(session); }, "a hanging kernel");
+        CUcontext current = nullptr;
+        session.driver().ctx_get_current(&current);
+        check(current == nullptr, "an abandoned context stays current");
         check(session.abandoned(), "a session that timed out is not abandoned");
         check_throws<ftax::CudaTimeout>([&] { const Session::Use use(session); }, "using it again");
         session.close();
@@ -190,8 +192,7 @@ int main() {
     const Fake fake;
     sessions(fake);
     threads(fake);
-    // An abandoned context stays current: on a thread that ends.
-    std::thread(hanging_device, std::cref(fake)).join();
+    hanging_device(fake);
     faults(fake);
     std::puts("cuda_loops: all loops ran");
     return 0;

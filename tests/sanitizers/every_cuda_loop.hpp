@@ -11,7 +11,7 @@
 #include "cuda/graph_loops.hpp"
 #include "cuda/held_loops.hpp"
 #include "cuda/queue_knee.hpp"
-#include "cuda/runtime_loops.hpp"
+#include "cuda/runtime_kernels.hpp"
 #include "cuda/start_loops.hpp"
 #include "cuda/stream_loops.hpp"
 #include "cuda/thread_loops.hpp"
@@ -26,13 +26,25 @@ inline void stream_loops(ftax::Session& session) {
     const ftax::Idle none;
     const ftax::Idle sleeping{1e-4, true};
     const ftax::Idle spinning{1e-4, false};
-    for (const ftax::LaunchApi api : {ftax::LaunchApi::kernel, ftax::LaunchApi::kernel_ex,
-                                      ftax::LaunchApi::cooperative, ftax::LaunchApi::dependent}) {
+    for (const ftax::LaunchApi api :
+         {ftax::LaunchApi::kernel, ftax::LaunchApi::kernel_ex, ftax::LaunchApi::cooperative,
+          ftax::LaunchApi::dependent, ftax::LaunchApi::runtime}) {
         ftax::LaunchSpec spec;
         spec.api = api;
         check_shots(submit(session, spec, 4, kFew, none), kFew, "submit");
         check_shots(launch_sync(session, spec, kFew, spinning), kFew, "launch_sync");
         check_shots(spacing(session, spec, 4, kFew, kHoldS), kFew, "spacing");
+        check_shots(to_start(session, spec, kFew, none).seconds, kFew, "to_start");
+        check(!queue_knee(session, spec, 16, 1e-3).calls_s.empty(), "queue_knee calls");
+    }
+    for (const ftax::StreamKind kind : {ftax::StreamKind::legacy, ftax::StreamKind::per_thread}) {
+        ftax::LaunchSpec spec;
+        spec.stream = kind;
+        check_shots(submit(session, spec, 4, kFew, none), kFew, "submit, default stream");
+        check_shots(launch_sync(session, spec, kFew, none), kFew, "launch_sync, default stream");
+        check_shots(spacing(session, spec, 4, kFew, kHoldS), kFew, "spacing, default stream");
+        check_shots(to_start(session, spec, kFew, none).seconds, kFew, "to_start, default stream");
+        check_shots(launch_rate(session, spec, 20, kFew).total_s, kFew, "rate, default stream");
     }
     ftax::LaunchSpec large;
     large.argument_bytes = 4096;
@@ -83,18 +95,13 @@ inline void graphs_and_modules(ftax::Session& session) {
     }
 }
 
-// FTAX_MICRO_CUDA_RUNTIME names the fake runtime.
-inline void runtime_loops(ftax::Session& session) {
-    check(ftax::runtime_facts(session, "").version > 0, "the runtime has no version");
-    check_shots(runtime_submit(session, "", {}, 4, kFew, {}), kFew, "the runtime's submit");
-    check_shots(runtime_launch_sync(session, "", {}, kFew, {}), kFew, "the runtime's launch_sync");
-}
-
 inline void every_cuda_loop(ftax::Session& session) {
+    session.use_runtime("");  // FTAX_MICRO_CUDA_RUNTIME names the fake one
+    check(ftax::runtime_facts(session.driver(), "").version > 0, "the runtime has no version");
+    (void)ftax::loaded_runtime(session.driver().version());  // what is loaded has another name here
     stream_loops(session);
     other_loops(session);
     graphs_and_modules(session);
-    runtime_loops(session);
 }
 
 }  // namespace harness

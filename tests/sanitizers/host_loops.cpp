@@ -27,6 +27,9 @@ constexpr Wait kStyles[] = {Wait::spin, Wait::yield, Wait::block};
 void clock_and_calls() {
     const ftax::ClockFacts facts = ftax::measure_clock(20);
     check(facts.tick_s > 0.0 && facts.read_cost_s > 0.0, "the clock neither ticks nor costs");
+    check(ftax::measure_clock(1).tick_s > 0.0, "the clock does not tick in one round");
+    check_throws<std::invalid_argument>([] { ftax::measure_clock(0); }, "a clock never read");
+    check_throws<std::invalid_argument>([] { ftax::measure_clock(-1); }, "a negative count");
     check_seconds(ftax::call_direct(10'000), "call_direct");
     check_seconds(ftax::call_direct(0), "call_direct of nothing");
 }

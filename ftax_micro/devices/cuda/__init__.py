@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow
 from ftax_micro.devices.cpu import measured_clock
 from ftax_micro.devices.cpu.cores import Topology
+from ftax_micro.devices.cuda.broken import BrokenContext
 from ftax_micro.devices.cuda.call_rows import call_rows
 from ftax_micro.devices.cuda.graph_rows import graph_rows
 from ftax_micro.devices.cuda.load_rows import load_rows
 from ftax_micro.devices.cuda.loops import Loops, cleanup_complaint
+from ftax_micro.devices.cuda.placement import HostPlacement, placed_row
 from ftax_micro.devices.cuda.stream_rows import stream_rows
 from ftax_micro.devices.cuda.wait_rows import wait_rows
 from ftax_micro.errors import DeviceUnavailableError, FtaxError, Hung
@@ -40,18 +43,24 @@ def device_count() -> int:
 
 
 class CudaDevice:
-    """A CUDA device by ordinal, its primary context held until `close`."""
+    """A CUDA device by ordinal, its primary context held until `close`.
 
-    def __init__(self, ordinal: int) -> None:
+    `sys_root` stands for ``/sys`` in tests.
+    """
+
+    def __init__(self, ordinal: int, sys_root: Path = Path("/sys")) -> None:
         self.name = f"cuda:{ordinal}"
         self.clock = measured_clock()
         self._loops = Loops(ordinal)
+        self._broken = BrokenContext()
         cuda = core().cuda
         try:
             self._facts: Any = cuda.device_facts(ordinal, "")
             self._wait_style = self._loops.session().wait_style.name.rstrip("_")
         except (cuda.CudaUnavailable, cuda.CudaError, cuda.CudaTimeout) as error:
             raise DeviceUnavailableError(f"{self.name} is not available: {error}") from error
+        self._topology = Topology.read(core().host.allowed_cores(), sys_root)
+        self._placement = HostPlacement.read(self._topology, self._facts.pci_bus_id, sys_root)
         self._monitor = GpuMonitor(
             uuid=f"GPU-{self._facts.uuid}", pci_bus_id=self._facts.pci_bus_id
         )
@@ -76,6 +85,7 @@ class CudaDevice:
                 "multiprocessors": facts.attributes.get("multiprocessor_count"),
                 "queue_knee": self._knee(),
                 "wait_style": self._wait_style,
+                **self._placement.facts(),
                 "monitor": self._monitor.reason,
             },
         )
@@ -90,14 +100,14 @@ class CudaDevice:
 
     def rows(self) -> Sequence[FloorRow]:
         """All rows of the launch anatomy that are measured without a tracer."""
-        topology = Topology.read(core().host.allowed_cores())
-        return [
+        rows = [
             *stream_rows(self._loops, self.clock),
-            *wait_rows(self._loops, self.clock, topology),
+            *wait_rows(self._loops, self.clock, self._topology),
             *graph_rows(self._loops, self.clock),
             *load_rows(self._loops, self.clock),
             *call_rows(self._loops, self.clock),
         ]
+        return [placed_row(self._broken.watched(row), self._placement) for row in rows]
 
     def state(self) -> DeviceState | None:
         """SM clock, throttle reasons and temperature now, as far as NVML tells."""
@@ -106,13 +116,18 @@ class CudaDevice:
     def close(self) -> None:
         """Release the context. Safe to call twice.
 
-        Errors: `FtaxError` where something could not be given back; all has been tried by then.
+        Errors: `FtaxError` where something could not be given back; all has been tried by then. Not
+        where rows failed with the very error that now keeps anything from being given back.
         """
-        before = core().cuda.cleanup_errors().count
+        cuda = core().cuda
+        before = cuda.cleanup_errors().count
         try:
             self._loops.close()
+        except cuda.CudaError as error:
+            if not self._broken.tells(str(error)):
+                raise
         finally:
             self._monitor.close()
         complaint = cleanup_complaint(before)
-        if complaint is not None:
+        if complaint is not None and not self._broken.tells(complaint):
             raise FtaxError(complaint)

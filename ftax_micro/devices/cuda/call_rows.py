@@ -12,7 +12,7 @@ from ftax_micro.records import ClockFacts, Plan, Setting
 
 _BURST_STEP = 16
 _PARTS: Sequence[Setting] = ({"part": "submit"}, {"part": "end_to_end"})
-_COPIES: Sequence[Setting] = (*_PARTS, {"part": "end_to_end", "memory": "pageable"})
+_COPIES: Sequence[Setting] = (*_PARTS, *({**part, "memory": "pageable"} for part in _PARTS))
 
 _ROWS: dict[str, tuple[str, str, Sequence[Setting]]] = {
     "memcpy_h2d": ("memcpy_h2d", "asynchronous copy of 4 bytes to the device", _COPIES),

@@ -10,10 +10,13 @@ from ftax_micro.devices.cuda.loops import Loops, row_measure
 from ftax_micro.measurement import measure_shots
 from ftax_micro.records import ClockFacts, Plan, Setting
 
-# What is timed, of which image: PTX that the driver compiles, or machine code made once before.
+# What is timed, of which image: PTX that the driver compiles (alone, or as it loads it), or machine
+# code made once before.
 _SETTINGS: Sequence[Setting] = (
+    {"step": "compile", "image": "ptx"},
     {"step": "load", "image": "ptx"},
     {"step": "load", "image": "cubin"},
+    {"step": "get_function", "image": "cubin"},
     {"step": "first_launch", "image": "cubin"},
     {"step": "first_total", "image": "cubin"},
     {"step": "second_total", "image": "cubin"},
@@ -35,9 +38,15 @@ def load_rows(loops: Loops, clock: ClockFacts) -> list[FloorRow]:
 
 def _first_launch(loops: Loops, clock: ClockFacts, setting: Setting, plan: Plan) -> Outcome:
     session = loops.session()
-    image = getattr(loops.extension.Image, str(setting["image"]))
+    images = loops.extension.Image
+    image = getattr(images, str(setting["image"]))
 
     def probe(modules: int) -> list[float]:
+        if setting["step"] == "compile":  # once in a call, before what is compiled is loaded
+            compiled = (
+                loops.extension.first_launch(session, images.cubin, 1) for _ in range(modules)
+            )
+            return [float(each.link_s) for each in compiled]
         launches = loops.extension.first_launch(session, image, modules)
         return list(getattr(launches, f"{setting['step']}_s"))
 

@@ -1,8 +1,9 @@
 """The extension's CUDA loops, called with settings: the one place that knows their signatures.
 
 All times are seconds. A setting names a launch by `api` (``kernel``, ``kernel_ex``,
-``cooperative``, ``dependent``, ``runtime``), `argument_bytes`, `grid`, `block`; how long the host
-idles before it by `idle_ns` and `idle_by` (``spin`` or ``sleep``).
+``cooperative``, ``dependent``, ``runtime``), `argument_bytes`, `grid`, `block`, `stream` (``own``,
+``legacy``, ``per_thread``); how long the host idles before it by `idle_ns` and `idle_by` (``spin``
+or ``sleep``).
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ SYNC_LEAD_S = 100e-6
 _KNEE_CAP = 8192
 _KNEE_SPIN_S = 50e-3
 _KNEE_FALLBACK = 256
-# A launch that was preempted passes for one that blocked: a knee is never found too high, so the
-# largest of some is it.
-_KNEE_TRIES = 3
+# A launch that was preempted passes for one that blocked: a knee is never found too high, so it is
+# the largest that was found twice, within this share of it.
+_KNEE_TRIES, _KNEE_AGREEING = 9, 2
+_KNEE_SPREAD = 0.05
 # How the context waits in rows that do not ask for a style: the cheapest, and the most repeatable.
 DEFAULT_WAIT = "spin"
 
@@ -46,7 +48,7 @@ class Loops:
         self._session: Any = None
         self._wait: str | None = None
         self._hung: str | None = None
-        self._knee: int | None = None
+        self._knees: dict[tuple[str, int], int] = {}
 
     @property
     def extension(self) -> Any:
@@ -74,6 +76,15 @@ class Loops:
             )
         return self._session
 
+    def session_for(self, setting: Setting, wait: str | None = None) -> Any:
+        """The session, ready for the launches that a setting describes. Errors: as `session`;
+        `Skip` and the extension's where they go through the runtime and none will do here.
+        """
+        session = self.session(wait)
+        if setting.get("api") == "runtime":
+            session.use_runtime(self.runtime)
+        return session
+
     def _reopen(self, wait: str) -> None:
         self.close()
         try:
@@ -96,16 +107,16 @@ class Loops:
     def runtime(self) -> str:
         """Path of the CUDA runtime library; empty where the loader knows better."""
         version, _ = self.extension.driver_facts("")
-        return runtime_path(int(version))
+        return runtime_path(int(version), str(self.extension.loaded_runtime(int(version))))
 
     def spec(self, setting: Setting) -> Any:
         """The launch a setting describes."""
-        api = str(setting.get("api", "kernel"))
         return self.extension.LaunchSpec(
-            api=getattr(self.extension.LaunchApi, "kernel" if api == "runtime" else api),
+            api=getattr(self.extension.LaunchApi, str(setting.get("api", "kernel"))),
             argument_bytes=int(setting.get("argument_bytes", 0)),
             grid=int(setting.get("grid", 1)),
             block=int(setting.get("block", 1)),
+            stream=getattr(self.extension.StreamKind, str(setting.get("stream", "own"))),
         )
 
     def idle(self, setting: Setting) -> Any:
@@ -115,46 +126,64 @@ class Loops:
 
     def knee(self) -> int:
         """Launches that fit into the queue (256 where no launch ever blocked), found once."""
-        if self._knee is None:
-            tries = [self.find_knee({}) for _ in range(_KNEE_TRIES)]
-            self._knee = max((found for found in tries if found), default=_KNEE_FALLBACK)
-        return self._knee
+        return self._found_knee("kernel", 0)
+
+    def knee_for(self, setting: Setting) -> int:
+        """The same for launches like those of a setting: arguments fill the queue too, and every
+        call of the driver has its own way into it (the runtime takes that of the plain call).
+        """
+        api = str(setting.get("api", "kernel"))
+        api = "kernel" if api == "runtime" else api
+        size = int(setting.get("argument_bytes", 0))
+        return self.knee() if (api, size) == ("kernel", 0) else self._found_knee(api, size)
+
+    def _found_knee(self, api: str, argument_bytes: int) -> int:
+        key = api, argument_bytes
+        if key not in self._knees:
+            like: Setting = {"api": api, "argument_bytes": argument_bytes}
+            self._knees[key] = self._largest_knee(like) or _KNEE_FALLBACK
+        return self._knees[key]
+
+    def _largest_knee(self, setting: Setting) -> int:
+        largest = agreeing = 0
+        for _ in range(_KNEE_TRIES):
+            found = self.find_knee(setting) or 0
+            if abs(found - largest) <= _KNEE_SPREAD * largest:
+                agreeing += 1
+            elif found > largest:
+                agreeing = 1
+            largest = max(largest, found)
+            if agreeing == _KNEE_AGREEING:
+                break
+        return largest
 
     def find_knee(self, setting: Setting) -> int | None:
         """Launches that fit behind a kernel of 50 ms; None where 8,192 did."""
         found = self.extension.queue_knee(
-            self.session(), self.spec(setting), _KNEE_CAP, _KNEE_SPIN_S
+            self.session_for(setting), self.spec(setting), _KNEE_CAP, _KNEE_SPIN_S
         )
         return None if found.launches is None else int(found.launches)
 
     def submit(self, setting: Setting, burst: int) -> float:
         """Host seconds of one burst of launches; with `threads`, the median over the threads."""
-        session, spec = self.session(), self.spec(setting)
+        session, spec = self.session_for(setting), self.spec(setting)
         if "threads" in setting:
             cores = core().host.allowed_cores()[: int(setting["threads"])]
             bursts = self.extension.submit_threads(session, spec, len(cores), burst, 1, cores)
             return float(np.median([samples[0] for samples in bursts.seconds]))
-        idle = self.idle(setting)
-        if setting.get("api") == "runtime":
-            return float(
-                self.extension.runtime_submit(session, self.runtime, spec, burst, 1, idle)[0]
-            )
-        return float(self.extension.submit(session, spec, burst, 1, idle)[0])
+        return float(self.extension.submit(session, spec, burst, 1, self.idle(setting))[0])
 
     def launch_sync(self, setting: Setting, shots: int) -> list[float]:
         """One launch and one wait, each shot."""
-        session, spec = self.session(str(setting["wait"])), self.spec(setting)
-        idle = self.idle(setting)
-        if setting.get("api") == "runtime":
-            return list(
-                self.extension.runtime_launch_sync(session, self.runtime, spec, shots, idle)
-            )
-        return list(self.extension.launch_sync(session, spec, shots, idle))
+        session = self.session_for(setting, str(setting["wait"]))
+        return list(
+            self.extension.launch_sync(session, self.spec(setting), shots, self.idle(setting))
+        )
 
     def to_start(self, setting: Setting, shots: int) -> list[float]:
         """Launch call begins to the host sees the kernel's store; NaN for censored shots."""
         starts = self.extension.to_start(
-            self.session(), self.spec(setting), shots, self.idle(setting)
+            self.session_for(setting), self.spec(setting), shots, self.idle(setting)
         )
         pairs = zip(starts.seconds, starts.censored, strict=True)
         return [math.nan if censored else float(value) for value, censored in pairs]

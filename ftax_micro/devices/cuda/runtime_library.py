@@ -33,8 +33,11 @@ def wheel_runtimes(driver_version: int | None) -> Iterator[Path]:
                 yield from (path for path in paths if path.is_file())
 
 
-def runtime_path(driver_version: int | None) -> str:
+def runtime_path(driver_version: int | None, loaded: str = "") -> str:
     """The path to hand to the extension; empty where it should ask the variable or the loader.
+
+    `loaded` is the file of one that this process has loaded already, empty if none: it is preferred
+    to those of installed wheels, since its launches are the ones that the process makes.
 
     Errors: `Skip` where a driver was named and no runtime: a runtime opens libcuda.so.1 by itself,
     and two drivers in one process are two worlds.
@@ -46,4 +49,4 @@ def runtime_path(driver_version: int | None) -> str:
             f"the CUDA runtime would not use the driver that {DRIVER_VARIABLE} names; "
             f"{RUNTIME_VARIABLE} names a runtime that does"
         )
-    return str(next(wheel_runtimes(driver_version), ""))
+    return loaded or str(next(wheel_runtimes(driver_version), ""))

@@ -30,9 +30,8 @@ _APIS: Sequence[Setting] = tuple(
 _BYTES: Sequence[Setting] = tuple({"argument_bytes": n} for n in (0, 8, 64, 256, 1024, 4096))
 _GRIDS: Sequence[Setting] = tuple({"grid": n} for n in (1, 32, 132, 1024, 16384))
 _BLOCKS: Sequence[Setting] = tuple({"block": n} for n in (1, 32, 128, 256, 1024))
+_STREAMS: Sequence[Setting] = tuple({"stream": kind} for kind in ("own", "legacy", "per_thread"))
 _RUNTIME: Setting = {"api": "runtime"}
-# Rows that queue kernels behind a holder, or fill the queue, launch through the driver alone.
-_DRIVER_APIS = _APIS[:-1]
 _SHAPE_AXES = {"argument_bytes": _BYTES, "grid": _GRIDS, "block": _BLOCKS}
 
 
@@ -41,6 +40,10 @@ def stream_rows(loops: Loops, clock: ClockFacts) -> list[FloorRow]:
     bench = _Bench(loops, clock)
     idle = _idle_settings()
     waiting: Setting = {"wait": DEFAULT_WAIT}
+    recent: Setting = {"idle_ns": _RECENT_NS}
+    launches = {"api": _APIS, "stream": _STREAMS, **_SHAPE_AXES}
+    # The kernel that stores takes the word and the value, whatever the axis says.
+    stores = {name: axis for name, axis in launches.items() if name != "argument_bytes"}
 
     def row(
         name: str,
@@ -56,35 +59,35 @@ def stream_rows(loops: Loops, clock: ClockFacts) -> list[FloorRow]:
             "submit",
             "host time inside one launch, queue not full",
             bench.submit,
-            {"api": _APIS, "threads": _threads(), "idle": idle, **_SHAPE_AXES},
+            {**launches, "threads": _threads(), "idle": idle},
             settings=({}, _RUNTIME),
         ),
         row(
             "to_start",
             "launch call begins to the kernel's first instruction",
             bench.to_start,
-            {"idle": idle},
-            settings=({"idle_ns": _RECENT_NS}, {"idle_ns": _IDLE_NS}),
+            {"idle": idle, **_each_with(stores, recent)},
+            settings=(recent, {"idle_ns": _IDLE_NS}),
         ),
         row(
             "spacing",
             "device time between two queued null kernels",
             bench.spacing,
-            {"api": _DRIVER_APIS, **_SHAPE_AXES},
+            launches,
         ),
         row(
             "launch_sync",
             "one launch plus the wait for it",
             bench.launch_sync,
-            {"idle": [{**waiting, **each} for each in idle], "api": _with(_APIS, waiting)},
+            _each_with({"idle": idle, **launches}, waiting),
             settings=(waiting, {**waiting, **_RUNTIME}),
         ),
-        row("launch_rate", "interval of long back-to-back launches", bench.launch_rate, {}),
+        row("launch_rate", "interval of long back-to-back launches", bench.launch_rate, launches),
         row(
             "queue_knee",
             "launches that fit before the call blocks",
             bench.queue_knee,
-            {"argument_bytes": _BYTES, "api": _DRIVER_APIS},
+            {"argument_bytes": _BYTES, "api": _APIS},
         ),
         row("round_trip", "one read of host memory inside a kernel", bench.round_trip, {}),
     ]
@@ -94,12 +97,12 @@ class _Bench:
     def __init__(self, loops: Loops, clock: ClockFacts) -> None:
         self._loops, self._clock = loops, clock
 
-    def _bursts(self) -> list[int]:
-        return slope_counts(_BURST_STEP, self._loops.knee() // 2)
+    def _bursts(self, setting: Setting) -> list[int]:
+        return slope_counts(_BURST_STEP, self._loops.knee_for(setting) // 2)
 
     def submit(self, setting: Setting, plan: Plan) -> Outcome:
         probe = functools.partial(self._loops.submit, setting)
-        return Outcome(measure_slope(probe, self._bursts(), plan, self._clock))
+        return Outcome(measure_slope(probe, self._bursts(setting), plan, self._clock))
 
     def to_start(self, setting: Setting, plan: Plan) -> Outcome:
         probe = functools.partial(self._loops.to_start, setting)
@@ -115,20 +118,20 @@ class _Bench:
         return Outcome(data, corrections=[leg])
 
     def spacing(self, setting: Setting, plan: Plan) -> Outcome:
-        loops, session = self._loops, self._loops.session()
+        loops, session = self._loops, self._loops.session_for(setting)
         spec = loops.spec(setting)
 
         def probe(count: int) -> float:
             return float(loops.extension.spacing(session, spec, count, 1, HOLD_DEADLINE_S)[0])
 
-        return Outcome(measure_slope(probe, self._bursts(), plan, self._clock))
+        return Outcome(measure_slope(probe, self._bursts(setting), plan, self._clock))
 
     def launch_sync(self, setting: Setting, plan: Plan) -> Outcome:
         probe = functools.partial(self._loops.launch_sync, setting)
         return Outcome(measure_shots(probe, plan, self._clock, per_draw=shots_per_draw(setting)))
 
     def launch_rate(self, setting: Setting, plan: Plan) -> Outcome:
-        loops, session = self._loops, self._loops.session()
+        loops, session = self._loops, self._loops.session_for(setting)
         left_s: list[float] = []
         total_s: list[float] = []
 
@@ -143,7 +146,7 @@ class _Bench:
         # it takes a knee's worth of intervals; where the host does, it is all but empty.
         queued = sorted(left / total for left, total in zip(left_s, total_s, strict=True))
         share = queued[len(queued) // 2]
-        full = share > loops.knee() / 4 / _RATE_LAUNCHES
+        full = share > loops.knee_for(setting) / 4 / _RATE_LAUNCHES
         facts = {"limited_by": "device" if full else "host", "after_last_call_share": share}
         return Outcome(data, facts={**facts})
 
@@ -176,5 +179,5 @@ def _threads() -> list[Setting]:
     return [{"threads": n} for n in (1, 2, 4, 8, 16) if n <= (cores or 1)]
 
 
-def _with(settings: Sequence[Setting], more: Setting) -> list[Setting]:
-    return [{**each, **more} for each in settings]
+def _each_with(axes: Mapping[str, Sequence[Setting]], base: Setting) -> dict[str, list[Setting]]:
+    return {name: [{**base, **each} for each in settings] for name, settings in axes.items()}
