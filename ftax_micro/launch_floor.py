@@ -114,7 +114,8 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
     from ftax_micro.orchestration.watchdog import Watchdog
     from ftax_micro.progress import TerminalProgress
 
-    selection = Selection(_devices(args.device), args.probe, args.axis)
+    by_name = args.device != "all"
+    selection = Selection(_devices(args.device), args.probe, args.axis, by_name)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
     _refuse_untrusted(args, selection, environment)
     with TerminalProgress() as progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ftax_micro.analysis.break_even import BreakEven, break_evens
 from ftax_micro.analysis.closure import Closure, closure_check
 from ftax_micro.analysis.summary import Summary, summarise
 from ftax_micro.results import Result
@@ -12,17 +13,20 @@ from ftax_micro.trust import TrustWarning, trust_warnings
 
 @dataclass(frozen=True)
 class FloorView:
-    """A result with its rows summarised, its closure checks and its trust warnings."""
+    """A result with its rows summarised, its closure checks, what graphs need to pay, and its
+    trust warnings."""
 
     result: Result
     rows: list[Summary]
     closures: list[Closure]
     warnings: list[TrustWarning]
+    break_evens: list[BreakEven]
 
 
 def floor_view(result: Result) -> FloorView:
     """The view of `result`; pure, so a saved file renders as it did when it was measured."""
     rows = summarise(result.measurements, result.plan)
-    uuids = [str(device.facts.get("uuid")) for device in result.devices if device.kind == "cuda"]
+    cuda = [device for device in result.devices if device.kind == "cuda"]
+    uuids = [str(device.facts["uuid"]) for device in cuda if "uuid" in device.facts]
     warnings = trust_warnings(result.environment, gpu_uuids=uuids)
-    return FloorView(result, rows, closure_check(rows), warnings)
+    return FloorView(result, rows, closure_check(rows), warnings, break_evens(rows))

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Protocol
 
 import ftax_micro
+from ftax_micro.analysis.break_even import with_break_evens
 from ftax_micro.devices import open_device, resolve_devices
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import Device
@@ -19,7 +20,7 @@ from ftax_micro.facts import Environment
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.plans import check_plan
-from ftax_micro.orchestration.points import absent, measure_point, reason_of
+from ftax_micro.orchestration.points import absent, measure_point, reason_of, skipped_device
 from ftax_micro.orchestration.selection import Point, Selection, select_points
 from ftax_micro.orchestration.watchdog import Watchdog
 from ftax_micro.records import QUICK_PLAN, DeviceFacts, Measurement, Plan, Setting
@@ -66,7 +67,8 @@ class FloorRun:
         with exclusive():
             opened: list[Device] = []
             try:
-                opened.extend(self._open(name) for name in self.selection.devices)
+                for name in self.selection.devices:
+                    opened.extend(self._open_or_skip(name))
                 for device in opened:
                     with self._guard(f"describing {device.name}"):  # which looks for the knee
                         self.devices.append(device.describe())
@@ -86,7 +88,7 @@ class FloorRun:
             plan=self.plan,
             environment=self.environment,
             devices=list(self.devices),
-            measurements=list(self.measurements),
+            measurements=with_break_evens(self.measurements, self.plan),
             complete=self.incomplete_reason is None,
             incomplete_reason=self.incomplete_reason,
         )
@@ -112,6 +114,18 @@ class FloorRun:
         self.incomplete_reason = None
         if self.interrupts and self.interrupts.pending and _cut_short(self.measurements):
             raise self.interrupts.pending
+
+    def _open_or_skip(self, name: str) -> list[Device]:
+        """The device, or none and a record that says why, where nobody asked for it by its name."""
+        try:
+            return [self._open(name)]
+        except DeviceUnavailableError as error:
+            if self.selection.by_name or name == "cpu":
+                raise
+            facts, row = skipped_device(name, str(error), self.process)
+            self.devices.append(facts)
+            self.measurements.append(row)
+            return []
 
     def _open(self, name: str) -> Device:
         try:
@@ -155,7 +169,7 @@ def measure_launch_floor(
     measuring. A row that cannot run or fails is in the result with its reason.
     """
     chosen = check_plan(plan or (QUICK_PLAN if quick else Plan()))
-    selection = Selection(resolve_devices(device), probes, axes)
+    selection = Selection(resolve_devices(device), probes, axes, by_name=device != "all")
     environment = capture_environment(command=list(sys.argv), build_id=core().source_digest)
     return FloorRun(selection, chosen, environment, progress=progress).run()
 

@@ -10,7 +10,7 @@ from ftax_micro.devices.contract import Device, Outcome
 from ftax_micro.errors import FtaxError, Interrupted, Skip
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.selection import Point
-from ftax_micro.records import DeviceState, Measurement, Plan, Status, Verdict
+from ftax_micro.records import DeviceFacts, DeviceState, Measurement, Plan, Status, Verdict
 from ftax_micro.results import check_measurement
 
 # A fall of the SM clock by more than this between the start and the end of a row is a verdict (§8).
@@ -71,6 +71,17 @@ def absent(
         reason=reason,
         state_before=before,
     )
+
+
+def skipped_device(name: str, reason: str, process: int = 0) -> tuple[DeviceFacts, Measurement]:
+    """What a result says of a CUDA device that could not be opened, so that none of its rows is
+    known.
+    """
+    facts = DeviceFacts(name=name, kind="cuda", model=None, facts={"skipped": reason})
+    row = Measurement(
+        device=name, name="every row", process=process, status="skipped", reason=reason
+    )
+    return facts, row
 
 
 def reason_of(error: Exception) -> str:

@@ -15,11 +15,16 @@ Point = tuple[Device, FloorRow, Setting]
 
 @dataclass(frozen=True)
 class Selection:
-    """What to measure: devices, rows by name (None: all), axes to vary."""
+    """What to measure: devices, rows by name (None: all), axes to vary.
+
+    `by_name` is False where whatever devices there are were asked for: then one that cannot be
+    opened is skipped.
+    """
 
     devices: Sequence[str]
     probes: Sequence[str] | None = None
     axes: Sequence[str] = ()
+    by_name: bool = True
 
 
 def select_points(devices: Sequence[Device], selection: Selection) -> list[Point]:

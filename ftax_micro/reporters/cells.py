@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ftax_micro.analysis.break_even import BreakEven
 from ftax_micro.analysis.closure import Closure
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.analysis.summary import Summary
@@ -113,6 +114,23 @@ def notes(view: FloorView) -> list[str]:
             lines.append(f"{where}: {shots} censored (over before they could be observed)")
         lines.extend(f"{where}: {verdict.sentence}" for verdict in row.verdicts)
     return lines
+
+
+def break_even_line(view: FloorView, each: BreakEven) -> str:
+    """After how many replays a graph has paid, as a sentence."""
+    made = "making" if each.cost_of == "create" else "updating"
+    time = "host time" if each.saved == "host" else "time end to end"
+    start = (
+        f"{_device(view, each.device)}graph of {each.nodes} nodes: {made} it costs "
+        f"{format_seconds(each.cost.value)}"
+    )
+    if each.replays is None:
+        return f"{start} and saves no {time}: {each.reason}"
+    between = ""
+    if each.low is not None:
+        between = f" ({each.low:.3g} … {'unbounded' if each.high is None else f'{each.high:.3g}'})"
+    saved = f"each replay saves {format_seconds(each.saving.value)} of {time}"
+    return f"{start}, {saved}: pays after {each.replays:.3g} replays{between}"
 
 
 def closure_line(view: FloorView, closure: Closure) -> str:

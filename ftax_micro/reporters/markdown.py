@@ -18,6 +18,7 @@ def render_floor(view: FloorView) -> str:
         table = markdown_table(cells.headings(view), [cells.row_cells(r) for r in measured])
         parts.append(f"**Launch anatomy of {_escaped(cells.title(device))}**\n\n{table}")
     lines = cells.absence_lines(view) + cells.notes(view)
+    lines += [cells.break_even_line(view, each) for each in view.break_evens]
     lines += [cells.closure_line(view, closure) for closure in view.closures]
     if not view.result.complete:
         lines.append(f"incomplete: {view.result.incomplete_reason}")

@@ -47,6 +47,8 @@ def render_floor(view: FloorView) -> str:
         page.line(line, "yellow")
     for line in cells.notes(view):
         page.line(line, "dim")
+    for each in view.break_evens:
+        page.line(cells.break_even_line(view, each))
     for closure in view.closures:
         page.line(cells.closure_line(view, closure), "red" if closure.flagged else "green")
     if not view.result.complete:

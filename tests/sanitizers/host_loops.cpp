@@ -58,7 +58,8 @@ void every_part(int host_core, int worker_core, Wait wait) {
     check_shots(worker.to_start(kShots, 100'000), kShots, "to_start after idling");
     check_shots(worker.launch_sync(kShots, 0), kShots, "launch_sync");
     check_shots(worker.launch_sync(kShots, 100'000), kShots, "launch_sync after idling");
-    for (const Wait style : kStyles) check_shots(worker.sync(kShots, style, 20'000), kShots, "sync");
+    for (const Wait style : kStyles)
+        check_shots(worker.sync(kShots, style, 20'000), kShots, "sync");
     // More than the ring holds, so that it runs full.
     const ftax::RateSample rate = worker.launch_rate(20 * kCapacity);
     check_seconds(rate.submit_s, "launch_rate's submit");
