@@ -118,6 +118,24 @@ def test_sync_covers_each_styles_cost_with_the_uncertainty_of_the_poll(
     assert covers(row), f"{row.systematic_low} … {row.systematic_high} misses {truth_s}"
 
 
+def test_the_way_of_the_releasing_store_is_known_to_half_a_round_trip(
+    device: CudaDevice, fake_cuda: FakeCuda
+) -> None:
+    """A polled read sees the store half a round trip to one and a half later, one on average."""
+    trip_s = cost_s(fake_cuda, ["round_trip_ns"])
+    truth_s = cost_s(fake_cuda, ["sync_spin_ns"])
+    found = measured(device, "sync", {"wait": "spin"})
+    (leg,) = found.corrections
+    assert (leg.low_s, leg.value_s, leg.high_s) == pytest.approx(
+        (trip_s / 2, trip_s, 1.5 * trip_s), rel=0.05
+    )
+    (row,) = recovered(
+        lambda: [measured(device, "sync", {"wait": "spin"})],
+        lambda rows: abs((rows[0].value or 0) - truth_s) <= 0.6 * trip_s,
+    )
+    assert row.value == pytest.approx(truth_s, abs=0.6 * trip_s)
+
+
 def test_a_polled_event_is_seen_after_one_leg_and_the_querys_cost(
     device: CudaDevice, fake_cuda: FakeCuda
 ) -> None:

@@ -193,6 +193,9 @@ def test_outliers_are_counted_on_both_sides() -> None:
     samples = [10.0, 11.0, 12.0, 13.0] * 10
     assert stats.outliers(samples) == 0
     assert stats.outliers([*samples, 100.0, -100.0, 14.0]) == 2
+    # With two more the quartiles are 10.25 and 12.75, and three times 2.5 off them lies the border.
+    assert stats.outliers([*samples, 20.0, 3.0]) == 0
+    assert stats.outliers([*samples, 20.5, 2.5]) == 2
 
 
 # Everything at once
