@@ -98,6 +98,12 @@ def test_the_runtimes_launch_recovers_its_cost(device: CudaDevice, fake_cuda: Fa
     assert_recovers(device, "submit", {"api": "runtime"}, wanted_s)
 
 
+def test_bursts_never_fill_the_queue(device: CudaDevice, fake_cuda: FakeCuda) -> None:
+    """However slow the device: a launch onto a full queue would wait for it."""
+    fake_cuda.configure(body_ns=400_000)
+    assert_recovers(device, "submit", {}, cost_s(fake_cuda, ["submit_ns"]))
+
+
 @pytest.mark.parametrize("argument_bytes", [64, 1024, 4096])
 def test_arguments_cost_by_their_bytes(
     device: CudaDevice, fake_cuda: FakeCuda, argument_bytes: int
