@@ -1,0 +1,107 @@
+"""A workload: a model at a shape and dtype, built with seeded random weights and inputs, offline."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ftax_micro.errors import MissingPackageError, UsageError
+from ftax_micro.models.contract import Inputs, ModelSpec, Overrides, Shape
+from ftax_micro.models.settle import settle
+
+if TYPE_CHECKING:
+    import torch
+
+# The paper's two, and the one that today's weights come in.
+DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A module in evaluation mode and the inputs of its forward, both on the device already."""
+
+    model: str
+    shape: Shape
+    dtype: str
+    module: torch.nn.Module
+    inputs: Inputs
+
+    @property
+    def parameters(self) -> int:
+        """How many weights the module has, shared ones once."""
+        return sum(each.numel() for each in self.module.parameters())
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of all weights and buffers."""
+        tensors = [*self.module.parameters(), *self.module.buffers()]
+        return sum(each.numel() * each.element_size() for each in tensors)
+
+
+def build_workload(
+    spec: ModelSpec,
+    overrides: Overrides | None = None,
+    shape: Shape | None = None,
+    dtype: str = "fp32",
+    device: str = "cpu",
+    seed: int = 0,
+) -> Workload:
+    """`spec` built at `shape` (default: the spec's own) with everything random drawn from `seed`.
+
+    The same arguments give the same weights and inputs, whatever was drawn before; torch's own
+    generator is left as it was. `device` is a torch device.
+    Errors: `UsageError` for settings the model cannot take and unknown dtypes;
+    `MissingPackageError` and `Skip` where its library is missing or cannot build it.
+    """
+    if dtype not in DTYPES:
+        raise UsageError(f"unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
+    torch = import_torch()
+    chosen, settings = shape or spec.shape, overrides or {}
+    with _seeded(seed), torch.inference_mode(False):
+        module = spec.build(chosen, settings).eval().requires_grad_(False)
+        inputs = spec.inputs(module, chosen, settings)
+        settle(module, inputs)
+    kind = getattr(torch, DTYPES[dtype])
+    moved = {name: _moved(value, kind, device) for name, value in inputs.items()}
+    return Workload(spec.name, chosen, dtype, module.to(device=device, dtype=kind), moved)
+
+
+def count_parameters(spec: ModelSpec, overrides: Overrides | None = None) -> int:
+    """Weights of `spec`'s module, shared ones once, without the memory and time to make them.
+
+    Errors: as `build_workload`.
+    """
+    torch = import_torch()
+    settings = overrides or {}
+    try:
+        with torch.device("meta"):
+            module = spec.build(spec.shape, settings)
+    except NotImplementedError:  # a module that computes with tensors while it is made
+        module = spec.build(spec.shape, settings)
+    return sum(each.numel() for each in module.parameters())
+
+
+def import_torch() -> torch.types.ModuleType:
+    """torch. Errors: `MissingPackageError` naming the extra where it is not installed."""
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        if error.name == "torch":
+            raise MissingPackageError("torch", "models") from error
+        raise
+    return torch
+
+
+def _moved(value: torch.Tensor, dtype: torch.dtype, device: str) -> torch.Tensor:
+    return value.to(device=device, dtype=dtype if value.is_floating_point() else None)
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
