@@ -11,13 +11,50 @@ from ftax_micro.models import known_models
 from ftax_micro.models.contract import Family, Shape
 from ftax_micro.models.request import parse_model, split_models
 
-PAPER = """
-bert_base bert_large distilbert roberta albert squeezebert mobilebert funnel deberta longformer
-nystromformer reformer fnet gpt2 wavlm hubert wav2vec2 speecht5 resnet18 resnet50 resnet101
-resnet152 wide_resnet50_2 resnext50 mobilenet_v2 shufflenet_v2 squeezenet efficientnet_b0 mnasnet
-alexnet vgg16 densenet161 inception_v3 googlenet feed_forward rnn lstm conv1d conv2d
-depthwise_conv2d layer_norm multi_head_attention
-""".split()
+PAPER = [
+    "bert_base",
+    "bert_large",
+    "distilbert",
+    "roberta",
+    "albert",
+    "squeezebert",
+    "mobilebert",
+    "funnel",
+    "deberta",
+    "longformer",
+    "nystromformer",
+    "reformer",
+    "fnet",
+    "gpt2",
+    "wavlm",
+    "hubert",
+    "wav2vec2",
+    "speecht5",
+    "resnet18",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "wide_resnet50_2",
+    "resnext50",
+    "mobilenet_v2",
+    "shufflenet_v2",
+    "squeezenet",
+    "efficientnet_b0",
+    "mnasnet",
+    "alexnet",
+    "vgg16",
+    "densenet161",
+    "inception_v3",
+    "googlenet",
+    "feed_forward",
+    "rnn",
+    "lstm",
+    "conv1d",
+    "conv2d",
+    "depthwise_conv2d",
+    "layer_norm",
+    "multi_head_attention",
+]
 TODAY = ["modernbert", "llama_style", "qwen3_style", "vit_b_16", "moe_block"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from tiny_models import SIZES, TINY, tiny
@@ -16,7 +17,10 @@ from ftax_micro.models.transformers_spec import transformers_spec
 from ftax_micro.models.workload import Workload, build_workload, count_parameters
 from ftax_micro.modes.outputs import tensors_of
 
-torch = pytest.importorskip("torch", reason="the models extra is not installed")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = pytest.importorskip("torch", reason="the models extra is not installed")
 
 # Weights of the published checkpoints, in millions: their model cards, or torchvision's table.
 PUBLISHED = {
@@ -62,7 +66,9 @@ def others_warn() -> Iterator[None]:
 def small(name: str, **sizes: int) -> Workload:
     request = parse_model(tiny(name))
     own = {key: size for key, size in SIZES.items() if getattr(request.spec.shape, key)}
-    return build_workload(request.spec, request.overrides, request.spec.shape.replaced(**own, **sizes))
+    return build_workload(
+        request.spec, request.overrides, request.spec.shape.replaced(**own, **sizes)
+    )
 
 
 def forward(workload: Workload) -> list[torch.Tensor]:

@@ -6,6 +6,7 @@ import dataclasses
 import logging
 import warnings
 from collections import OrderedDict
+from typing import TYPE_CHECKING
 
 import pytest
 from tiny_models import SIZES, tiny
@@ -19,7 +20,10 @@ from ftax_micro.modes.equality import MismatchError, check_equal, check_finite
 from ftax_micro.modes.outputs import on_cpu, tensors_of
 from ftax_micro.modes.preparation import PreparationError, first_line, preparing
 
-torch = pytest.importorskip("torch", reason="the models extra is not installed")
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = pytest.importorskip("torch", reason="the models extra is not installed")
 
 FAMILIES = ["bert_tiny", "gpt2", "wavlm", "vit_b_16", "resnet50", "lstm", "moe_block"]
 
@@ -89,7 +93,7 @@ def test_the_first_useful_line_is_cut_where_it_is_long() -> None:
 
 
 def test_our_own_errors_pass_through_preparing() -> None:
-    with pytest.raises(Skip, match="^not here$"), preparing("a step"):
+    with pytest.raises(Skip, match=r"^not here$"), preparing("a step"):
         raise Skip("not here")
 
 
@@ -145,9 +149,9 @@ NAN, INF = float("nan"), float("inf")
 def test_what_is_not_eager_s_is_a_mismatch(
     reference: list[list[float]], outputs: list[list[float]], message: str
 ) -> None:
-    pairs = ([torch.tensor(each) for each in values] for values in (reference, outputs))
+    expected, found = ([torch.tensor(each) for each in values] for values in (reference, outputs))
     with pytest.raises(MismatchError, match=message):
-        check_equal(*pairs, "fp32")
+        check_equal(expected, found, "fp32")
 
 
 def test_finite_outputs_pass() -> None:

@@ -7,7 +7,7 @@ from torch import nn
 
 
 class SelfAttention(nn.Module):
-    """`nn.MultiheadAttention` of a sequence with itself: batch × sequence × hidden, and the same."""
+    """`nn.MultiheadAttention` of a sequence with itself; batch × sequence × hidden in and out."""
 
     def __init__(self, hidden_size: int, num_attention_heads: int) -> None:
         super().__init__()

@@ -65,8 +65,9 @@ class ModelSpec:
 
     `build(shape, overrides)` makes the module with the library's own random weights (some
     configurations depend on the input's length); `inputs(module, shape, overrides)` makes random
-    inputs for it. Both draw from torch's default generator, which `workload.build_workload` seeds, and create
-    tensors on torch's default device, so that a model can be made without memory on ``meta``.
+    inputs for it. Both draw from torch's default generator, which `workload.build_workload` seeds,
+    and create tensors on torch's default device, so that a model can be made without memory on
+    ``meta``.
 
     `source` is the class that is built, `stands_for` says what it stands in for where that class is
     not the paper's own, `parameters` are the names and defaults of what may be overridden.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -151,15 +152,20 @@ def _value(what: str, text: str, default: object) -> Override:
         if text.lower() not in _BOOLEANS:
             raise UsageError(f"{what} is true or false, not {text!r}")
         return _BOOLEANS[text.lower()]
-    kinds: tuple[type, ...] = (int, float, str)
-    if isinstance(default, (int, float)):
-        kinds = (type(default),)
-    elif isinstance(default, str):
-        kinds = (str,)
-    for kind in kinds:
-        try:
-            value: Override = kind(text)
-            return value
-        except ValueError:
-            continue
-    raise UsageError(f"{what} is {kinds[0].__name__}, like {default}, not {text!r}")
+    if default is None:
+        return _looks_like(text)
+    for kind in (int, float):
+        if isinstance(default, kind):
+            try:
+                return kind(text)
+            except ValueError as error:
+                wanted = f"{kind.__name__}, like {default}"
+                raise UsageError(f"{what} is {wanted}, not {text!r}") from error
+    return text
+
+
+def _looks_like(text: str) -> Override:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return text

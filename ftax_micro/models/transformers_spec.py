@@ -132,7 +132,7 @@ def _class(dotted: str) -> Any:
 
 
 def _vocabulary(module: torch.nn.Module) -> int:
-    return int(module.config.vocab_size)  # type: ignore[arg-type,union-attr]
+    return int(module.config.vocab_size)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""A workload: a model at a shape and dtype, built with seeded random weights and inputs, offline."""
+"""A workload: a model at a shape and dtype, its weights and inputs random, seeded and offline."""
 
 from __future__ import annotations
 
