@@ -164,8 +164,14 @@ def test_a_wrong_name_is_the_same_error_as_in_one_process() -> None:
 
 
 def catching_child(parent: int) -> int | None:
-    """The child of `parent` that handles SIGTERM by now; None before there is one."""
+    """The child of `parent` that handles SIGTERM by now; None before there is one.
+
+    Until it executes its own program a child is a copy of its parent, handlers and all.
+    """
+    own = Path(f"/proc/{parent}/cmdline").read_bytes()
     for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split():
+        if Path(f"/proc/{pid}/cmdline").read_bytes() in {own, b""}:
+            continue
         status = Path(f"/proc/{pid}/status").read_text()
         caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
         if int(caught.split()[1], 16) & 1 << (signal.SIGTERM - 1):
