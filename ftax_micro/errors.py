@@ -74,6 +74,10 @@ class Skip(FtaxError):
     """Raised by a row that cannot run here; its text is the reason in the result."""
 
 
+class NeedsOwnProcess(Skip):
+    """Raised by a row that cannot run in this process, but could in a fresh one."""
+
+
 class Hung(FtaxError):
     """The device did not answer within the watchdog's limit."""
 

@@ -287,7 +287,7 @@ def _median_data(sampling: _Sampling, loops: int, ticks: int, clock: ClockFacts)
     samples = sampling.series[0]
     if not samples:
         raise ResolutionError("every shot was censored: nothing could be observed")
-    _refuse_short(float(np.median(samples)) * loops, ticks, clock)
+    _refuse_short(abs(float(np.median(samples))) * loops, ticks, clock)
     return Data(
         estimate="median",
         stop_reason=sampling.reason,

@@ -32,7 +32,7 @@ ROWS = (
     *("submit", "to_start", "spacing", "launch_sync", "launch_rate", "queue_knee", "round_trip"),
     *("sync", "graph_launch", "graph_node", "graph_create", "first_launch"),
     *("memcpy_h2d", "memcpy_d2h", "memset", "event_record"),
-    *("stream_sync_idle", "stream_query_idle"),
+    *("stream_sync_idle", "stream_query_idle", "gap"),
 )
 Open = Callable[..., CudaDevice]
 Point = tuple[str, Setting]

@@ -36,6 +36,8 @@ def test_every_driver_gives_the_default_rows(
     assert len(rows) > 30
     for *_, reason in (row for row in rows if row[2] == "skipped"):
         assert reason is not None
+        if "cupti" in reason.lower():  # with which test_traced_floor deals
+            continue
         assert version in reason or any(needed in reason for needed in ("12.8", "13.0"))
     assert {m.name for m in result.measurements if m.status == "ok"} >= {
         *("submit", "to_start", "spacing", "launch_sync", "launch_rate", "round_trip", "sync"),
@@ -166,4 +168,4 @@ def test_rows_are_listed_without_being_measured(fake_cuda_path: Library) -> None
     status, out, errors = launch_floor(fake_cuda_path("13.0"), "--device", "cuda", "--list")
     assert (status, errors) == (0, [])
     assert "cuda:0 graph_node: " in out
-    assert "--axis api: api=kernel | api=kernel_ex" in out
+    assert "--axis api: api=kernel|kernel_ex" in out

@@ -10,7 +10,8 @@ from cuda_command import TINY, environment, launch_floor, run, settings
 from cuda_rows import ILLEGAL_ADDRESS, LAUNCH_FAILED
 
 from ftax_micro import _core
-from ftax_micro.results import load_result
+from ftax_micro.records import Measurement
+from ftax_micro.results import Result, load_result
 
 pytestmark = pytest.mark.skipif(not _core.has_cuda, reason="built without the CUDA device")
 
@@ -52,6 +53,12 @@ def test_a_forked_child_is_told_and_does_no_harm(fake_cuda_path: Library) -> Non
     assert (closed, parents) == ("closed", "ok")
 
 
+def driver_rows(result: Result) -> list[Measurement]:
+    """The rows that need neither a runtime nor a tracer."""
+    rows = [m for m in result.measurements if m.setting.get("api") != "runtime"]
+    return [m for m in rows if "tracer" not in m.setting]
+
+
 def test_a_driver_error_in_the_middle_keeps_what_was_measured(
     fake_cuda_path: Library, tmp_path: Path
 ) -> None:
@@ -62,7 +69,7 @@ def test_a_driver_error_in_the_middle_keeps_what_was_measured(
     status, out, errors = launch_floor(
         fake_cuda_path("13.0"), "--device", "cuda", *probe, *TINY, "-o", str(path), fake=fake
     )
-    rows = [m for m in load_result(path).measurements if m.setting.get("api") != "runtime"]
+    rows = driver_rows(load_result(path))
     assert [(m.name, m.status) for m in rows] == [
         ("submit", "ok"),
         *(("launch_sync", "failed"), ("round_trip", "failed")),
@@ -87,7 +94,7 @@ def test_an_error_before_the_first_row_fails_the_rows(
     )
     assert status == 1, errors
     assert not any("Traceback" in line for line in errors)
-    rows = [m for m in load_result(path).measurements if m.setting.get("api") != "runtime"]
+    rows = driver_rows(load_result(path))
     assert [(m.name, m.status) for m in rows] == [("submit", "failed"), ("round_trip", "failed")]
     assert all("CUDA_ERROR_ILLEGAL_ADDRESS" in str(m.reason) for m in rows)
 
@@ -138,10 +145,10 @@ def test_a_kernel_that_never_ends_fails_the_rest_by_our_own_deadline(
         environment(fake_cuda_path("13.0"), settings(hang="ftax_round_trip", report=0)),
     )
     result = load_result(path)
-    rows = [m for m in result.measurements if m.setting.get("api") != "runtime"]
+    rows = driver_rows(result)
     assert [m.status for m in rows] == ["ok", "failed", "failed", "failed"]
     assert all("answer" in str(m.reason) for m in rows[1:])
-    assert (status, errors) == (1, [f"saved {path}", "ftax-micro: 3 of 5 rows failed"])
+    assert (status, errors) == (1, [f"saved {path}", "ftax-micro: 3 of 6 rows failed"])
 
 
 INTERRUPTED = """

@@ -1,4 +1,4 @@
-"""What the doctor says of the driver, its devices, the runtime, tracing and NVML."""
+"""What the doctor says of the driver, its devices, the runtime and NVML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from diagnosing import install, only, scene
+from diagnosing import only, scene
 
 from ftax_micro.devices import _extension
 from ftax_micro.devices.cuda import runtime_library
@@ -208,18 +208,6 @@ def test_a_runtime_of_a_wheel_is_tried_before_the_loaders(
     finding = only(diagnosis_cuda.check_runtime(scene()))
     assert finding.status == "missing"
     assert finding.detail.startswith(str(folder / "libcudart.so.13"))
-
-
-@pytest.mark.parametrize(
-    ("installed", "module", "status"),
-    [(None, None, "missing"), ("13.0", None, "broken"), ("13.0", object(), "ok")],
-)
-def test_tracing(
-    monkeypatch: pytest.MonkeyPatch, installed: str | None, module: object, status: str
-) -> None:
-    install(monkeypatch, {"cupti-python": installed} if installed else {})
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: module)
-    assert only(diagnosis_cuda.check_tracing(scene())).status == status
 
 
 def test_nvml_says_why_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

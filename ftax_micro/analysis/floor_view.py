@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ftax_micro.analysis.break_even import BreakEven, break_evens
 from ftax_micro.analysis.closure import Closure, closure_check
+from ftax_micro.analysis.gap import CommonGap, common_gaps
 from ftax_micro.analysis.summary import Summary, summarise
 from ftax_micro.results import Result
 from ftax_micro.trust import TrustWarning, trust_warnings
@@ -13,14 +14,16 @@ from ftax_micro.trust import TrustWarning, trust_warnings
 
 @dataclass(frozen=True)
 class FloorView:
-    """A result with its rows summarised, its closure checks, what graphs need to pay, and its
-    trust warnings."""
+    """A result with its rows summarised, its closure checks, its trust warnings, what graphs need
+    to pay, and what gaps have in common.
+    """
 
     result: Result
     rows: list[Summary]
     closures: list[Closure]
     warnings: list[TrustWarning]
     break_evens: list[BreakEven]
+    gaps: list[CommonGap] = field(default_factory=list)
 
 
 def floor_view(result: Result) -> FloorView:
@@ -29,4 +32,6 @@ def floor_view(result: Result) -> FloorView:
     cuda = [device for device in result.devices if device.kind == "cuda"]
     uuids = [str(device.facts["uuid"]) for device in cuda if "uuid" in device.facts]
     warnings = trust_warnings(result.environment, gpu_uuids=uuids)
-    return FloorView(result, rows, closure_check(rows), warnings, break_evens(rows))
+    return FloorView(
+        result, rows, closure_check(rows), warnings, break_evens(rows), common_gaps(rows)
+    )

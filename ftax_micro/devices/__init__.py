@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ftax_micro.devices.contract import Device
+from ftax_micro.devices.contract import Device, Tracer
 from ftax_micro.errors import DeviceUnavailableError, UnknownNameError
 
 _NAMES = ("auto", "all", "cpu", "cuda", "cuda:N")
@@ -44,10 +44,11 @@ def resolve_devices(request: str) -> list[str]:
     return [name]
 
 
-def open_device(name: str) -> Device:
+def open_device(name: str, tracer: Tracer | None = None) -> Device:
     """The device called `name` (``cpu`` or ``cuda:N``), opened; close it when done.
 
-    Errors: `DeviceUnavailableError` where it cannot be opened, with the reason.
+    `tracer` is the one that watches this process, for the rows that read its records. Errors:
+    `DeviceUnavailableError` where it cannot be opened, with the reason.
     """
     if name == "cpu":
         from ftax_micro.devices.cpu import CpuDevice
@@ -55,7 +56,7 @@ def open_device(name: str) -> Device:
         return CpuDevice()
     from ftax_micro.devices.cuda import CudaDevice
 
-    return CudaDevice(int(name.partition(":")[2]))
+    return CudaDevice(int(name.partition(":")[2]), tracer)
 
 
 def _cuda_names() -> list[str]:

@@ -2,6 +2,11 @@
 
 A row is data plus one function, so that `--list`, `--probe` and `--axis` need no device knowledge
 and a new row is one function and one line.
+
+Some points cannot be measured in the process that asks for them. One whose setting names a
+`TRACER` is measured in a process of its own, where that tracer was started before the driver: a
+tracer changes every later time of its process, and stays attached until it ends. One that finds its
+needs unmet here, and would not elsewhere, raises `errors.NeedsOwnProcess`.
 """
 
 from __future__ import annotations
@@ -33,13 +38,79 @@ class Outcome:
     facts: dict[str, FactValue] = field(default_factory=dict)
 
 
+# The key of a setting that names the tracer under which the point is measured.
+TRACER = "tracer"
+
+
+@dataclass(frozen=True)
+class TracedCall:
+    """One call of the driver or the runtime, as the tracer saw it; nanoseconds of its clock.
+
+    `correlation` is what a call shares with the operations it caused on the device.
+    """
+
+    correlation: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class TracedKernel:
+    """One kernel on the device; nanoseconds on the same clock as the calls'."""
+
+    correlation: int
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a tracer recorded; `dropped` counts the records that it had no room or no time for."""
+
+    calls: list[TracedCall]
+    kernels: list[TracedKernel]
+    dropped: int = 0
+
+
+class Tracer(Protocol):
+    """A tracer that records everything this process asks of its device."""
+
+    name: str
+
+    @property
+    def facts(self) -> Mapping[str, FactValue]:
+        """What tells this tracer from another: its version, what it records."""
+
+    def take(self) -> Trace:
+        """Everything recorded since the last call; the device must be idle.
+
+        Errors: `errors.FtaxError` where the tracer fails.
+        """
+
+    def stop(self) -> None:
+        """Record no more. The process stays one that was traced."""
+
+
+@dataclass(frozen=True)
+class Subtracted:
+    """Another row of the device whose value is part of a row's, and is taken off it.
+
+    `name` is the other row's, measured at the row's own setting and `setting` on top.
+    """
+
+    name: str
+    setting: Setting
+
+
 @dataclass(frozen=True)
 class FloorRow:
     """One row of the launch anatomy (design §3).
 
     `settings` are its points in a default run, `axes` the further points that ``--axis NAME``
     varies one at a time. `measure` raises `errors.Skip` with the reason where the row cannot run
-    here.
+    here, `errors.NeedsOwnProcess` where it can, but not in this process. What is `subtracted` is
+    measured along with the row, and becomes one of its corrections.
     """
 
     name: str
@@ -47,6 +118,7 @@ class FloorRow:
     measure: Callable[[Setting, Plan], Outcome]
     settings: Sequence[Setting] = ({},)
     axes: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
+    subtracted: Subtracted | None = None
 
 
 class Device(Protocol):

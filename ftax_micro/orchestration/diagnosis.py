@@ -16,7 +16,7 @@ from ftax_micro.environment import capture_environment
 from ftax_micro.errors import ExtensionError, Skip
 from ftax_micro.fact_reader import reason_of
 from ftax_micro.findings import Finding, FindingStatus
-from ftax_micro.orchestration import diagnosis_cuda
+from ftax_micro.orchestration import diagnosis_cuda, diagnosis_tracing
 from ftax_micro.orchestration.scene import Scene
 from ftax_micro.trust import trust_warnings
 from ftax_micro.units import format_seconds
@@ -164,7 +164,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("cuda build", diagnosis_cuda.check_build),
     ("cuda driver", diagnosis_cuda.check_driver),
     ("cuda runtime", diagnosis_cuda.check_runtime),
-    ("tracing", diagnosis_cuda.check_tracing),
+    ("tracing", diagnosis_tracing.check_tracing),
     ("nvml", diagnosis_cuda.check_nvml),
     *((name, functools.partial(check_package, name=name)) for name in PACKAGES),
     ("environment", check_environment),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.metadata
-import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -145,26 +143,6 @@ def _driver_version() -> int | None:
     except ExtensionError:
         return None
     return int(core().cuda.driver_facts("")[0])
-
-
-def check_tracing(_scene: Scene) -> Iterable[Finding]:
-    """NVIDIA's cupti-python, by its metadata: importing it would load CUPTI into this process."""
-    try:
-        version = importlib.metadata.version("cupti-python")
-    except importlib.metadata.PackageNotFoundError:
-        yield Finding(
-            part="tracing",
-            status="missing",
-            detail="cupti-python is not installed",
-            advice="only for the traced floor: `pip install 'ftax-micro[trace]'`",
-        )
-        return
-    if importlib.util.find_spec("cupti") is None:
-        advice = "`pip install --force-reinstall cupti-python`"
-        detail = f"cupti-python {version} is installed without its module"
-        yield Finding(part="tracing", status="broken", detail=detail, advice=advice)
-        return
-    yield Finding(part="tracing", status="ok", detail=f"cupti-python {version}")
 
 
 def check_nvml(_scene: Scene) -> Iterable[Finding]:

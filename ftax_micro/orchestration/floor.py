@@ -11,20 +11,32 @@ from typing import Protocol
 
 import ftax_micro
 from ftax_micro.analysis.break_even import with_break_evens
+from ftax_micro.analysis.summary import setting_text
 from ftax_micro.devices import open_device, resolve_devices
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import Device
 from ftax_micro.environment import capture_environment
-from ftax_micro.errors import DeviceUnavailableError, FtaxError, Interrupted
+from ftax_micro.errors import (
+    DeviceUnavailableError,
+    FtaxError,
+    Interrupted,
+    NeedsOwnProcess,
+)
 from ftax_micro.facts import Environment
+from ftax_micro.orchestration.elsewhere import Deferred, measure_elsewhere, part_points
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.plans import check_plan
+from ftax_micro.orchestration.point_process import PointProcess
 from ftax_micro.orchestration.points import absent, measure_point, reason_of, skipped_device
 from ftax_micro.orchestration.selection import Point, Selection, select_points
+from ftax_micro.orchestration.subtraction import subtract
 from ftax_micro.orchestration.watchdog import Watchdog
 from ftax_micro.records import QUICK_PLAN, DeviceFacts, Measurement, Plan, Setting
 from ftax_micro.results import Result
+
+# How long a point in a process of its own may go on after its timeout where nobody set a limit.
+_PATIENCE_S = 60.0
 
 
 class Progress(Protocol):
@@ -56,6 +68,9 @@ class FloorRun:
     measurements: list[Measurement] = field(default_factory=list)
     incomplete_reason: str | None = "the run has not finished"
     _current: Point | None = None
+    _points: list[Point] = field(default_factory=list)
+    _begun: int = 0
+    _complaint: str | None = None
 
     def run(self) -> Result:
         """Measure everything selected.
@@ -65,19 +80,14 @@ class FloorRun:
         interruption ends the run early; the result says so.
         """
         with exclusive():
-            opened: list[Device] = []
             try:
-                for name in self.selection.devices:
-                    opened.extend(self._open_or_skip(name))
-                for device in opened:
-                    with self._guard(f"describing {device.name}"):  # which looks for the knee
-                        self.devices.append(device.describe())
-                self._measure_all(select_points(opened, self.selection))
+                deferred = self._measure_here()
+                self._measure_elsewhere(deferred)  # with the devices given back
+                if self.interrupts and self.interrupts.pending and _cut_short(self.measurements):
+                    raise self.interrupts.pending
+                self.incomplete_reason = self._complaint
             except Interrupted as error:
                 self.incomplete_reason = str(error)
-            finally:
-                for device in reversed(opened):
-                    self._close(device)
         return self.result()
 
     def result(self) -> Result:
@@ -88,7 +98,7 @@ class FloorRun:
             plan=self.plan,
             environment=self.environment,
             devices=list(self.devices),
-            measurements=with_break_evens(self.measurements, self.plan),
+            measurements=with_break_evens(self._finished(), self.plan),
             complete=self.incomplete_reason is None,
             incomplete_reason=self.incomplete_reason,
         )
@@ -99,21 +109,87 @@ class FloorRun:
         if self._current is not None:
             self.measurements.append(absent(self._current, self.process, "failed", reason))
 
-    def _measure_all(self, points: Sequence[Point]) -> None:
-        for index, point in enumerate(points):
+    def _measure_here(self) -> list[Deferred]:
+        """Measure what can be in this process; returns what has to be in another."""
+        opened: list[Device] = []
+        try:
+            for name in self.selection.devices:
+                opened.extend(self._open_or_skip(name))
+            for device in opened:
+                with self._guard(f"describing {device.name}"):  # which looks for the knee
+                    self.devices.append(device.describe())
+            self._points = select_points(opened, self.selection)
+            return self._measure_all()
+        finally:
+            for device in reversed(opened):
+                self._close(device)
+
+    def _measure_all(self) -> list[Deferred]:
+        parting = part_points(self._points, self.process)
+        deferred = parting.deferred
+        for measurement in parting.absences:
+            self._begins(measurement.device, measurement.name, measurement.setting)
+            self._ends(measurement)
+        for point in parting.here:
             device, row, setting = point
-            if self.progress:
-                self.progress.row_begins(index, len(points), device.name, row.name, setting)
+            self._begins(device.name, row.name, setting)
             self._current = point
-            with self._guard(f"{device.name} {row.name}"):
-                measurement = measure_point(point, self.plan, self.process, self.interrupts)
+            try:
+                with self._guard(f"{device.name} {row.name}"):
+                    measurement = measure_point(
+                        point, self.plan, self.process, self.interrupts, defer=True
+                    )
+            except NeedsOwnProcess as reason:
+                deferred.append(Deferred(point, str(reason)))
+                self._begun -= 1
+            else:
+                self._ends(measurement)
             self._current = None
-            self.measurements.append(measurement)
-            if self.progress:
-                self.progress.row_ends(measurement)
-        self.incomplete_reason = None
-        if self.interrupts and self.interrupts.pending and _cut_short(self.measurements):
-            raise self.interrupts.pending
+        return deferred
+
+    def _measure_elsewhere(self, deferred: Sequence[Deferred]) -> None:
+        limit_s = self.watchdog.limit_s if self.watchdog else self.plan.timeout_s + _PATIENCE_S
+
+        def begins(index: int) -> None:
+            device, row, setting = deferred[index].point
+            self._begins(device.name, row.name, setting)
+
+        measure_elsewhere(
+            deferred,
+            PointProcess(limit_s, self.interrupts),
+            self.plan,
+            self.process,
+            begins,
+            lambda _, measurement: self._ends(measurement),
+        )
+
+    def _begins(self, device: str, name: str, setting: Setting) -> None:
+        if self.progress:
+            self.progress.row_begins(self._begun, len(self._points), device, name, setting)
+        self._begun += 1
+
+    def _ends(self, measurement: Measurement) -> None:
+        self.measurements.append(measurement)
+        if self.progress:
+            self.progress.row_ends(measurement)
+
+    def _finished(self) -> list[Measurement]:
+        """What was measured, in the order of the points, whatever process measured it first; from
+        each is taken off what has to be.
+        """
+        done = list(self.measurements)
+        keys = [(device.name, row.name, setting_text(s)) for device, row, s in self._points]
+        places = {key: place for place, key in reversed(list(enumerate(keys)))}
+
+        def place(each: Measurement) -> int:
+            return places.get((each.device, each.name, setting_text(each.setting)), -1)
+
+        return [
+            subtract(self._points[place(each)], each, done, self.plan.confidence)
+            if place(each) >= 0
+            else each  # a device that was not there has no points
+            for each in sorted(done, key=place)
+        ]
 
     def _open_or_skip(self, name: str) -> list[Device]:
         """The device, or none and a record that says why, where nobody asked for it by its name."""
@@ -143,7 +219,7 @@ class FloorRun:
                 device.close()
         except Exception as error:
             broken = f"{device.name} could not be closed: {reason_of(error)}"
-            self.incomplete_reason = self.incomplete_reason or broken
+            self._complaint = self._complaint or broken
 
     def _guard(self, what: str) -> contextlib.AbstractContextManager[None]:
         return self.watchdog.guard(what) if self.watchdog else contextlib.nullcontext()

@@ -7,7 +7,7 @@ import contextlib
 import msgspec
 
 from ftax_micro.devices.contract import Device, Outcome
-from ftax_micro.errors import FtaxError, Interrupted, Skip
+from ftax_micro.errors import FtaxError, Interrupted, NeedsOwnProcess, Skip
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.selection import Point
 from ftax_micro.records import DeviceFacts, DeviceState, Measurement, Plan, Status, Verdict
@@ -18,11 +18,17 @@ _CLOCK_FALL = 0.05
 
 
 def measure_point(
-    point: Point, plan: Plan, process: int = 0, interrupts: Interrupts | None = None
+    point: Point,
+    plan: Plan,
+    process: int = 0,
+    interrupts: Interrupts | None = None,
+    *,
+    defer: bool = False,
 ) -> Measurement:
     """One row at one setting. A row that cannot run or goes wrong is a record with its reason.
 
-    Errors: `Interrupted`, where it comes before the row has a value.
+    Errors: `Interrupted`, where it comes before the row has a value; with `defer`,
+    `NeedsOwnProcess` where another process could measure it.
     """
     device, row, setting = point
     before = _state(device)
@@ -34,6 +40,8 @@ def measure_point(
         if outcome is None:  # else it came when the row was just done
             raise
     except Exception as error:
+        if defer and isinstance(error, NeedsOwnProcess):
+            raise
         status: Status = "skipped" if isinstance(error, Skip) else "failed"
         return absent(point, process, status, reason_of(error), before)
     after = _state(device)

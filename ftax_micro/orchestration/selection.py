@@ -28,7 +28,8 @@ class Selection:
 
 
 def select_points(devices: Sequence[Device], selection: Selection) -> list[Point]:
-    """The points a selection means: the rows' default settings, or all those of the chosen axes.
+    """The points a selection means: the rows' default settings, or all those of the chosen axes;
+    and what has to be taken off the value of one of them.
 
     Errors: `UnknownNameError` for a row or axis that no device has; `UsageError` where the chosen
     rows have none of the chosen axes.
@@ -39,12 +40,27 @@ def select_points(devices: Sequence[Device], selection: Selection) -> list[Point
     if selection.probes is not None:
         rows = [(device, row) for device, row in rows if row.name in selection.probes]
     points = [(device, row, each) for device, row in rows for each in _settings(row, selection)]
+    points += _subtracted(points)
     if not points:
         axes = " or ".join(selection.axes)
         raise UsageError(
             f"nothing to measure: none of these rows varies by {axes}" if axes else "no row chosen"
         )
     return points
+
+
+def _subtracted(points: Sequence[Point]) -> list[Point]:
+    """The points whose value is taken off one of `points` and that are not among them."""
+    known = [(device.name, row.name, setting) for device, row, setting in points]
+    further: list[Point] = []
+    for device, row, setting in points:
+        if row.subtracted is None:
+            continue
+        name, wanted = row.subtracted.name, {**setting, **row.subtracted.setting}
+        if (device.name, name, wanted) not in known:
+            other = next(each for each in device.rows() if each.name == name)
+            further.append((device, other, wanted))
+    return further
 
 
 def _settings(row: FloorRow, selection: Selection) -> Sequence[Setting]:

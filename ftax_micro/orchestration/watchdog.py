@@ -17,12 +17,12 @@ class Watchdog:
 
     def __init__(self, on_hang: Callable[[str], None], limit_s: float) -> None:
         self._on_hang = on_hang
-        self._limit_s = limit_s
+        self.limit_s = limit_s
 
     @contextlib.contextmanager
     def guard(self, what: str) -> Iterator[None]:
         """Watch over the body, called `what` when it hangs."""
-        timer = threading.Timer(self._limit_s, self._on_hang, args=(what,))
+        timer = threading.Timer(self.limit_s, self._on_hang, args=(what,))
         timer.daemon = True
         timer.start()
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ftax_micro.analysis.break_even import BreakEven
 from ftax_micro.analysis.closure import Closure
 from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.gap import CommonGap
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.records import DeviceFacts, Setting
 from ftax_micro.units import (
@@ -151,6 +152,20 @@ def _outcome(closure: Closure) -> str:
     if abs(closure.residual_s) <= closure.uncertainty_s:
         return "closes"
     return "closes within the tolerance"
+
+
+def gap_line(view: FloorView, gap: CommonGap) -> str:
+    """What kernels of several lengths say of the gap between them, as a sentence."""
+    parts = []
+    for each in gap.residuals:
+        digits = digits_for(each.residual_s, each.uncertainty_s)
+        residual = digits.plus_minus(each.residual_s, each.uncertainty_s)
+        parts.append(f"{format_short(each.spin_s)}: {residual}")
+    verdict = "DEPENDS ON THE KERNEL" if gap.flagged else "the same for all"
+    return (
+        f"{_device(view, gap.device)}gap: {format_seconds(gap.value_s)} in common; residuals by "
+        f"how long the kernels spin {', '.join(parts)}: {verdict}"
+    )
 
 
 def _device(view: FloorView, device: str) -> str:

@@ -20,6 +20,7 @@ def render_floor(view: FloorView) -> str:
     lines = cells.absence_lines(view) + cells.notes(view)
     lines += [cells.break_even_line(view, each) for each in view.break_evens]
     lines += [cells.closure_line(view, closure) for closure in view.closures]
+    lines += [cells.gap_line(view, gap) for gap in view.gaps]
     if not view.result.complete:
         lines.append(f"incomplete: {view.result.incomplete_reason}")
     if lines:

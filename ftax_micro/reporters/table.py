@@ -51,6 +51,8 @@ def render_floor(view: FloorView) -> str:
         page.line(cells.break_even_line(view, each))
     for closure in view.closures:
         page.line(cells.closure_line(view, closure), "red" if closure.flagged else "green")
+    for gap in view.gaps:
+        page.line(cells.gap_line(view, gap), "red" if gap.flagged else "green")
     if not view.result.complete:
         page.line(f"incomplete: {view.result.incomplete_reason}", "red")
     return page.text()

@@ -113,6 +113,7 @@ CUresult launch(Call& call, CUfunction function_handle, const unsigned grid[3],
     work.dependent = dependent;
     error = read_arguments(call, *function, parameters, extra, work);
     if (error != CUDA_SUCCESS) return error;
+    if (tracing()) cost_ns += config().traced_call_ns;
     cost_ns += first_launch_cost(call, *function, stream->capture != nullptr);
     cost_ns += config().submit_kib_ns * static_cast<std::int64_t>(work.argument_bytes()) / 1024;
     return submit(call, stream, std::move(work), cost_ns);

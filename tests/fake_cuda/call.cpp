@@ -61,6 +61,7 @@ CUresult Call::unmet() {
 CUresult Call::leave(CUresult result) {
     if (lock_.owns_lock()) lock_.unlock();
     if (until_ns_ != 0) wait_until(until_ns_);
+    trace_call(correlation_, name_, entered_ns_, std::max(until_ns_, entered_ns_ + 1));
     return late_ != CUDA_SUCCESS ? late_ : result;
 }
 

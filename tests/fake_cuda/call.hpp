@@ -7,6 +7,7 @@
 
 #include "clock.hpp"
 #include "state.hpp"
+#include "trace.hpp"
 
 namespace fake {
 
@@ -33,6 +34,7 @@ class Call {
     std::int64_t until_ns() const { return until_ns_; }
     std::unique_lock<std::mutex>& lock() { return lock_; }
     const std::shared_ptr<Context>& context() const { return context_; }
+    std::uint64_t correlation() const { return correlation_; }
 
     // For calls that came through another library, whose own time belongs to the cost.
     void entered_at(std::int64_t t_ns) { entered_ns_ = t_ns; }
@@ -70,6 +72,7 @@ class Call {
     unsigned needs_;
     std::int64_t entered_ns_;
     std::int64_t until_ns_ = 0;
+    std::uint64_t correlation_ = next_correlation();
     std::unique_lock<std::mutex> lock_;
     std::shared_ptr<Context> context_;
     CUresult late_ = CUDA_SUCCESS;  // an error to return although the body ran

@@ -112,6 +112,7 @@ struct Operation {
     std::int64_t called_ns = 0;
     std::int64_t submitted_ns = 0;
     std::shared_ptr<Done> done;
+    std::uint64_t correlation = 0;
 };
 
 struct Stream : Object {

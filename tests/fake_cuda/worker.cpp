@@ -62,6 +62,9 @@ void run(std::unique_lock<std::mutex>& lock, const Operation& op, Timeline& time
         lock.unlock();
         const std::int64_t end = plan(op.work, start, effects, alive);
         lock.lock();
+        if (op.work.kind == WorkKind::kernel) {
+            trace_kernel(op.correlation, op.work.function->name, start, end);
+        }
         done.end_ns = end;
         timeline = {true, end};
     }
@@ -206,8 +209,8 @@ CUresult submit_and_get(Call& call, const std::shared_ptr<Stream>& stream, Work 
     collect_holds(work, done->holds);
     stream->unfinished.push_back(done);
     stream->last = done;
-    stream->queue.push_back(
-        {std::move(work), std::move(waits_for), call.entered_ns(), call.until_ns(), done});
+    stream->queue.push_back({std::move(work), std::move(waits_for), call.entered_ns(),
+                             call.until_ns(), done, call.correlation()});
     stream->wake.notify_one();
     return CUDA_SUCCESS;
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ftax_micro.devices._extension import core
-from ftax_micro.devices.contract import FloorRow
+from ftax_micro.devices.contract import FloorRow, Tracer
 from ftax_micro.devices.cpu import measured_clock
 from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cuda.broken import BrokenContext
@@ -17,6 +17,8 @@ from ftax_micro.devices.cuda.load_rows import load_rows
 from ftax_micro.devices.cuda.loops import Loops, cleanup_complaint
 from ftax_micro.devices.cuda.placement import HostPlacement, placed_row
 from ftax_micro.devices.cuda.stream_rows import stream_rows
+from ftax_micro.devices.cuda.traced_loops import TracedLoops
+from ftax_micro.devices.cuda.traced_rows import with_traced_rows
 from ftax_micro.devices.cuda.wait_rows import wait_rows
 from ftax_micro.errors import DeviceUnavailableError, FtaxError, Hung
 from ftax_micro.gpu_monitor import GpuMonitor
@@ -45,13 +47,16 @@ def device_count() -> int:
 class CudaDevice:
     """A CUDA device by ordinal, its primary context held until `close`.
 
+    `tracer` is the one that watches this process: its records are read by the rows that need them.
     `sys_root` stands for ``/sys`` in tests.
     """
 
-    def __init__(self, ordinal: int, sys_root: Path = Path("/sys")) -> None:
+    def __init__(
+        self, ordinal: int, tracer: Tracer | None = None, sys_root: Path = Path("/sys")
+    ) -> None:
         self.name = f"cuda:{ordinal}"
         self.clock = measured_clock()
-        self._loops = Loops(ordinal)
+        self._loops = TracedLoops(ordinal, tracer) if tracer else Loops(ordinal)
         self._broken = BrokenContext()
         cuda = core().cuda
         try:
@@ -99,7 +104,7 @@ class CudaDevice:
             return None
 
     def rows(self) -> Sequence[FloorRow]:
-        """All rows of the launch anatomy that are measured without a tracer."""
+        """All rows of the launch anatomy, those under a tracer too."""
         rows = [
             *stream_rows(self._loops, self.clock),
             *wait_rows(self._loops, self.clock, self._topology),
@@ -107,7 +112,9 @@ class CudaDevice:
             *load_rows(self._loops, self.clock),
             *call_rows(self._loops, self.clock),
         ]
-        return [placed_row(self._broken.watched(row), self._placement) for row in rows]
+        rows = [placed_row(row, self._placement) for row in rows]
+        rows = with_traced_rows(rows, self._loops, self.clock)
+        return [self._broken.watched(row) for row in rows]
 
     def state(self) -> DeviceState | None:
         """SM clock, throttle reasons and temperature now, as far as NVML tells."""

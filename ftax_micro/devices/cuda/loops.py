@@ -20,7 +20,7 @@ import numpy as np
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import Outcome
 from ftax_micro.devices.cuda.runtime_library import runtime_path
-from ftax_micro.errors import Hung, Skip
+from ftax_micro.errors import Hung, NeedsOwnProcess, Skip
 from ftax_micro.records import Plan, Setting, Verdict
 
 # A device that has not done a microsecond's work after this long is not going to.
@@ -36,6 +36,8 @@ _KNEE_FALLBACK = 256
 # the largest that was found twice, within this share of it.
 _KNEE_TRIES, _KNEE_AGREEING = 9, 2
 _KNEE_SPREAD = 0.05
+# The SM clock of a device that does not tell it.
+_NOMINAL_KHZ = 1_500_000
 # How the context waits in rows that do not ask for a style: the cheapest, and the most repeatable.
 DEFAULT_WAIT = "spin"
 
@@ -49,6 +51,7 @@ class Loops:
         self._wait: str | None = None
         self._hung: str | None = None
         self._knees: dict[tuple[str, int], int] = {}
+        self._clock_khz: int | None = None
 
     @property
     def extension(self) -> Any:
@@ -59,8 +62,9 @@ class Loops:
         """The session with the context's wait style `wait`; one with another style is closed.
 
         Without `wait`, with the default style, or whatever another user of the context keeps.
-        Errors: what opening raises; `Skip` where another user of the context keeps its style;
-        `Hung` where the device did not answer before: it would not now, and each try takes long.
+        Errors: what opening raises; `NeedsOwnProcess` where another user of the context keeps its
+        style; `Hung` where the device did not answer before: it would not now, and each try takes
+        long.
         """
         if self._session is not None and self._session.abandoned:
             self._hung = "the device did not answer in a row before this one"
@@ -70,7 +74,7 @@ class Loops:
             self._reopen(wait or DEFAULT_WAIT)
         style, effective = self._style(wait or DEFAULT_WAIT), self._session.wait_style
         if wait is not None and effective != style:
-            raise Skip(
+            raise NeedsOwnProcess(
                 f"the context waits by {effective.name.rstrip('_')} and cannot be changed: "
                 "another part of this process uses it"
             )
@@ -195,6 +199,24 @@ class Loops:
             raise Skip("the device's nanosecond clock did not move during the reads")
         seconds_per_cycle = trips.total_ns * 1e-9 / trips.total_cycles
         return [float(value) * seconds_per_cycle for value in trips.cycles]
+
+    def spin_spacing(self, spin_ns: int, kernels: int) -> float:
+        """Seconds of `kernels` queued kernels that spin `spin_ns` each, from release to store."""
+        session, cycles = self.session(), self._cycles(spin_ns)
+        spacing = self.extension.spin_spacing(session, cycles, kernels, 1, HOLD_DEADLINE_S)
+        return float(spacing[0])
+
+    def _cycles(self, spin_ns: int) -> int:
+        """SM clock cycles for a spin of `spin_ns`, by the device's highest clock.
+
+        By a fixed rate, and not the clock of the moment: the same kernels must spin in every
+        process. Where the clock is lower they spin longer, which changes nothing of what is
+        between them.
+        """
+        if self._clock_khz is None:
+            facts = self.extension.device_facts(self._ordinal, "")
+            self._clock_khz = int(facts.attributes.get("clock_rate", 0)) or _NOMINAL_KHZ
+        return spin_ns * self._clock_khz // 1_000_000
 
     @functools.cached_property
     def round_trip_s(self) -> float:

@@ -1,0 +1,1 @@
+"""Named as NVIDIA's package; see fake_cupti."""
