@@ -147,3 +147,36 @@ class DeviceFacts(Record, frozen=True, kw_only=True):
     kind: Literal["cpu", "cuda"]
     model: str | None
     facts: dict[str, FactValue] = {}
+
+
+class Case(Record, frozen=True, kw_only=True):
+    """A workload in one mode on one device: its times, or why it has none.
+
+    A workload is `model` (as asked for, with its settings) at `batch` and the sizes its input has
+    (`sequence` tokens, `image` pixels a side, `audio` values), in `dtype`. `latency`, `host` and
+    `pipelined` are seconds per forward (`interleaving`); `blocks` says how many samples of
+    `latency` each block has. `costs_s` is what making it ready took, step by step, once.
+    `relative_norm` and `largest_difference` say how far its outputs are from eager's.
+    """
+
+    model: str
+    mode: str
+    device: str
+    dtype: str
+    status: Status
+    reason: str | None = None
+    batch: int = 1
+    sequence: int | None = None
+    image: int | None = None
+    audio: int | None = None
+    parameters: int | None = None
+    weight_bytes: int | None = None
+    latency: Data | None = None
+    host: Data | None = None
+    pipelined: Data | None = None
+    blocks: list[int] = []
+    costs_s: dict[str, float] = {}
+    relative_norm: float | None = None
+    largest_difference: float | None = None
+    verdicts: list[Verdict] = []
+    facts: dict[str, FactValue] = {}

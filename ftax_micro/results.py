@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,17 +13,18 @@ import msgspec
 
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.facts import Environment
-from ftax_micro.records import Data, DeviceFacts, Measurement, Plan, Record
+from ftax_micro.records import Case, DeviceFacts, Measurement, Plan, Record
+from ftax_micro.result_rules import check_case, check_measurement, invalid
 
 # History of the file format. A file of an older number is upgraded on read by `_UPGRADES`, one of a
 # newer number is refused.
 #   1  (0.1.0) launch floor: environment, devices, plan, measurements with raw samples
-SCHEMA_VERSION = 1
+#   2  (0.2.0) model latency: a second kind of result, whose `cases` are workloads in modes
+SCHEMA_VERSION = 2
 
-# No time in seconds and no count comes near; sums of a few of them stay finite.
-_ABSURD = 1e15
-
-_UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+_UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
+}
 
 
 class Result(Record, frozen=True, kw_only=True):
@@ -34,13 +35,14 @@ class Result(Record, frozen=True, kw_only=True):
     """
 
     schema_version: int = SCHEMA_VERSION
-    kind: Literal["launch_floor"] = "launch_floor"
+    kind: Literal["launch_floor", "model_latency"] = "launch_floor"
     tool_version: str
     created_at: str
     plan: Plan
     environment: Environment
     devices: list[DeviceFacts]
     measurements: list[Measurement]
+    cases: list[Case] = msgspec.field(default_factory=list)
     processes: int = 1
     complete: bool = True
     incomplete_reason: str | None = None
@@ -115,54 +117,18 @@ def _upgraded(raw: Any) -> Any:
 def _check_meaning(result: Result) -> None:
     """What types alone do not say, and every reader of a result relies on."""
     if not 0.5 <= result.plan.confidence < 1:
-        raise _invalid("Expected a number from 0.5 to below 1", "plan.confidence")
+        raise invalid("Expected a number from 0.5 to below 1", "plan.confidence")
     devices = {device.name for device in result.devices}
     for index, row in enumerate(result.measurements):
         path = f"measurements[{index}]"
         if row.device not in devices:
-            raise _invalid(f"{row.device!r} is none of the `devices`", f"{path}.device")
+            raise invalid(f"{row.device!r} is none of the `devices`", f"{path}.device")
         check_measurement(row, path)
-
-
-def check_measurement(row: Measurement, path: str = "") -> None:
-    """What a row's types do not say: a value where it is ok, a reason where not, only numbers.
-
-    Errors: `msgspec.ValidationError` with the field, whose path begins with `path`.
-    """
-    if (row.data is not None) != (row.status == "ok"):
-        raise _invalid(f"Status {row.status!r} contradicts the data", f"{path}.data")
-    if row.status != "ok" and not row.reason:
-        raise _invalid(f"A row that is {row.status} needs a reason", f"{path}.reason")
-    if row.data is not None:
-        _check_data(row.data, f"{path}.data")
-    for index, each in enumerate(row.corrections):
-        _check_numbers((each.value_s, each.low_s, each.high_s), f"{path}.corrections[{index}]")
-
-
-def _check_data(data: Data, path: str) -> None:
-    _check_numbers(data.samples, f"{path}.samples")
-    _check_numbers(data.warmup, f"{path}.warmup")
-    _check_numbers([data.loops, data.censored, data.elapsed_s], path)
-    if data.estimate == "median":
-        if not data.samples:
-            raise _invalid("A median needs samples", f"{path}.samples")
-        return
-    if len({level.count for level in data.levels}) < 2:
-        raise _invalid("A slope needs two distinct counts", f"{path}.levels")
-    for position, level in enumerate(data.levels):
-        _check_numbers([level.count], f"{path}.levels[{position}].count")
-        _check_numbers(level.samples_s, f"{path}.levels[{position}].samples_s")
-        if not level.samples_s:
-            raise _invalid("A level needs samples", f"{path}.levels[{position}].samples_s")
-
-
-def _check_numbers(values: Iterable[float], path: str) -> None:
-    if not all(abs(value) < _ABSURD for value in values):
-        raise _invalid(f"Not a number below {_ABSURD:g}", path)
-
-
-def _invalid(what: str, path: str) -> msgspec.ValidationError:
-    return msgspec.ValidationError(f"{what} - at `$.{path.lstrip('.')}`")
+    for index, case in enumerate(result.cases):
+        path = f"cases[{index}]"
+        if case.device not in devices:
+            raise invalid(f"{case.device!r} is none of the `devices`", f"{path}.device")
+        check_case(case, path)
 
 
 def load_result(path: str | os.PathLike[str]) -> Result:

@@ -11,7 +11,7 @@ from ftax_micro.errors import FtaxError, Interrupted, NeedsOwnProcess, Skip
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.selection import Point
 from ftax_micro.records import DeviceFacts, DeviceState, Measurement, Plan, Status, Verdict
-from ftax_micro.results import check_measurement
+from ftax_micro.result_rules import check_measurement
 
 # A fall of the SM clock by more than this between the start and the end of a row is a verdict (§8).
 _CLOCK_FALL = 0.05

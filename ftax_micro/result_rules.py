@@ -1,0 +1,75 @@
+"""What a result's types alone do not say, and every reader of one relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from ftax_micro.records import Case, Data, Measurement
+
+# No time in seconds and no count comes near; sums of a few of them stay finite.
+_ABSURD = 1e15
+
+
+def check_case(case: Case, path: str = "") -> None:
+    """What a case's types do not say: times where it is ok, a reason where not, only numbers.
+
+    Errors: `msgspec.ValidationError` with the field, whose path begins with `path`.
+    """
+    _check_status(case.status, case.reason, case.latency, f"{path}.latency", f"{path}.reason")
+    for name in ("latency", "host", "pipelined"):
+        data = getattr(case, name)
+        if data is not None:
+            _check_data(data, f"{path}.{name}")
+    if case.latency is not None and sum(case.blocks) != len(case.latency.samples):
+        raise invalid("Blocks do not add up to the samples of `latency`", f"{path}.blocks")
+    _check_numbers(case.costs_s.values(), f"{path}.costs_s")
+
+
+def _check_status(
+    status: str, reason: str | None, data: Data | None, data_path: str, reason_path: str
+) -> None:
+    if (data is not None) != (status == "ok"):
+        raise invalid(f"Status {status!r} contradicts the data", data_path)
+    if status != "ok" and not reason:
+        raise invalid(f"A row that is {status} needs a reason", reason_path)
+
+
+def check_measurement(row: Measurement, path: str = "") -> None:
+    """What a row's types do not say: a value where it is ok, a reason where not, only numbers.
+
+    Errors: `msgspec.ValidationError` with the field, whose path begins with `path`.
+    """
+    _check_status(row.status, row.reason, row.data, f"{path}.data", f"{path}.reason")
+    if row.data is not None:
+        _check_data(row.data, f"{path}.data")
+    for index, each in enumerate(row.corrections):
+        _check_numbers((each.value_s, each.low_s, each.high_s), f"{path}.corrections[{index}]")
+
+
+def _check_data(data: Data, path: str) -> None:
+    _check_numbers(data.samples, f"{path}.samples")
+    _check_numbers(data.warmup, f"{path}.warmup")
+    _check_numbers([data.loops, data.censored, data.elapsed_s], path)
+    if data.estimate == "median":
+        if not data.samples:
+            raise invalid("A median needs samples", f"{path}.samples")
+        return
+    if len({level.count for level in data.levels}) < 2:
+        raise invalid("A slope needs two distinct counts", f"{path}.levels")
+    for position, level in enumerate(data.levels):
+        _check_numbers([level.count], f"{path}.levels[{position}].count")
+        _check_numbers(level.samples_s, f"{path}.levels[{position}].samples_s")
+        if not level.samples_s:
+            raise invalid("A level needs samples", f"{path}.levels[{position}].samples_s")
+
+
+def _check_numbers(values: Iterable[float], path: str) -> None:
+    if not all(abs(value) < _ABSURD for value in values):
+        raise invalid(f"Not a number below {_ABSURD:g}", path)
+
+
+def invalid(what: str, path: str) -> msgspec.ValidationError:
+    """The error for a field that breaks a rule."""
+    return msgspec.ValidationError(f"{what} - at `$.{path.lstrip('.')}`")
