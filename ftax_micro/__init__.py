@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ftax_micro.errors import FtaxError
     from ftax_micro.orchestration.diagnosis import diagnose
     from ftax_micro.orchestration.floor import measure_launch_floor
+    from ftax_micro.orchestration.latency_run import measure_model_latency
     from ftax_micro.results import load_result, save_result
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "diagnose",
     "load_result",
     "measure_launch_floor",
+    "measure_model_latency",
     "save_result",
     "summarise",
 ]
@@ -46,6 +48,7 @@ _LAZY = {
     "diagnose": "ftax_micro.orchestration.diagnosis",
     "load_result": "ftax_micro.results",
     "measure_launch_floor": "ftax_micro.orchestration.floor",
+    "measure_model_latency": "ftax_micro.orchestration.latency_run",
     "save_result": "ftax_micro.results",
     "summarise": "ftax_micro.analysis.summary",
 }

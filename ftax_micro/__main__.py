@@ -15,6 +15,7 @@ from ftax_micro.errors import UnknownNameError
 # name: what it answers. Each is a module of this name with a function `command(argv)`.
 COMMANDS = {
     "launch_floor": "how cheap can one launch be on this machine?",
+    "model_latency": "how long does a model take in each execution mode?",
     "compare": "floors of several machines side by side",
     "doctor": "what can run here and, for what cannot, why",
 }

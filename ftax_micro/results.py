@@ -19,7 +19,7 @@ from ftax_micro.result_rules import check_case, check_measurement, invalid
 # History of the file format. A file of an older number is upgraded on read by `_UPGRADES`, one of a
 # newer number is refused.
 #   1  (0.1.0) launch floor: environment, devices, plan, measurements with raw samples
-#   2  (0.2.0) model latency: a second kind of result, whose `cases` are workloads in modes
+#   2  (0.1.0) model latency: a second kind of result, whose `cases` are workloads in modes
 SCHEMA_VERSION = 2
 
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {

@@ -193,9 +193,13 @@ def test_whoever_watches_hears_of_modes_and_blocks() -> None:
             told.append(("block", model, mode))
             assert samples > 0
 
+        def case_ends(self) -> None:
+            told.append(("ends",))
+
     WorkloadRun(request_for(linear), ["eager"], PLAN, progress=Watcher()).run()
     assert told[0] == ("begins", "mine", "eager")
     assert told[1] == ("block", "mine", "eager")
+    assert told[-1] == ("ends",)
 
 
 def ok_case(**changes: Any) -> Case:

@@ -55,8 +55,7 @@ def build_workload(
     Errors: `UsageError` for settings the model cannot take and unknown dtypes;
     `MissingPackageError` and `Skip` where its library is missing or cannot build it.
     """
-    if dtype not in DTYPES:
-        raise UsageError(f"unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
+    check_dtype(dtype)
     torch = import_torch()
     chosen, settings = shape or spec.shape, overrides or {}
     with _seeded(seed), torch.inference_mode(False):
@@ -66,6 +65,12 @@ def build_workload(
     kind = getattr(torch, DTYPES[dtype])
     moved = {name: _moved(value, kind, device) for name, value in inputs.items()}
     return Workload(spec.name, chosen, dtype, module.to(device=device, dtype=kind), moved)
+
+
+def check_dtype(dtype: str) -> None:
+    """Errors: `UsageError` for a dtype that is none of `DTYPES`."""
+    if dtype not in DTYPES:
+        raise UsageError(f"unknown dtype {dtype!r}; known: {', '.join(DTYPES)}")
 
 
 def count_parameters(spec: ModelSpec, overrides: Overrides | None = None) -> int:

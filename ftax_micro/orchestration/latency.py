@@ -43,6 +43,9 @@ class LatencyProgress(Protocol):
     def block_ends(self, model: str, mode: str, samples: int) -> None:
         """A mode has so many samples by now."""
 
+    def case_ends(self) -> None:
+        """A mode is done, skipped or failed."""
+
 
 @dataclass
 class _Ready:
@@ -125,7 +128,12 @@ class WorkloadRun:
         probes = {mode: ForwardProbe(each.prepared.forward) for mode, each in ready.items()}
         times = measure_interleaved(probes, self.plan, told)
         for mode, each in ready.items():
-            self._done[mode] = self._measured(mode, each, times[mode])
+            self._keep(self._measured(mode, each, times[mode]))
+
+    def _keep(self, case: Case) -> None:
+        self._done[case.mode] = case
+        if self.progress:
+            self.progress.case_ends()
 
     def _measured(self, mode: str, ready: _Ready, times: ForwardTimes) -> Case:
         return self._case(
@@ -145,7 +153,7 @@ class WorkloadRun:
         status: Status = "skipped" if isinstance(error, Skip) else "failed"
         case = self._case(mode, status, reason=reason_of(error))
         if mode in self.modes:
-            self._done[mode] = case
+            self._keep(case)
         return case
 
     def _case(self, mode: str, status: Status, **more: Any) -> Case:

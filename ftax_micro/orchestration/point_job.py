@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ftax_micro.records import Measurement, Plan, Record, Setting
-from ftax_micro.results import check_measurement
+from ftax_micro.result_rules import check_measurement
 
 # What the pipe carries: the next point begins; its result lies in the folder.
 BEGINS, ENDS = b"b", b"e"

@@ -32,3 +32,13 @@ DIAGNOSIS_REPORTERS = Registry(
         "markdown": "ftax_micro.reporters.markdown:render_diagnosis",
     },
 )
+
+LATENCY_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.latency:render_table",
+        "csv": "ftax_micro.reporters.latency:render_csv",
+        "json": "ftax_micro.reporters.latency:render_json",
+        "markdown": "ftax_micro.reporters.latency:render_markdown",
+    },
+)

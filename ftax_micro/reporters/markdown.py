@@ -24,7 +24,7 @@ def render_floor(view: FloorView) -> str:
     if not view.result.complete:
         lines.append(f"incomplete: {view.result.incomplete_reason}")
     if lines:
-        parts.append(_list(lines))
+        parts.append(bullet_list(lines))
     return "\n\n".join(parts) + "\n"
 
 
@@ -37,7 +37,7 @@ def render_comparison(comparison: Comparison) -> str:
         lines = [line for row in rows for line in comparison_cells.row_cells(comparison, row)]
         parts.append(f"**{_escaped(device)}**\n\n{markdown_table(heads, lines)}")
     below = [comparison_cells.tally(comparison), *comparison_cells.absence_lines(comparison)]
-    parts.append(_list([*below, *comparison_cells.note_lines(comparison)]))
+    parts.append(bullet_list([*below, *comparison_cells.note_lines(comparison)]))
     return "\n\n".join(parts) + "\n"
 
 
@@ -45,7 +45,7 @@ def render_diagnosis(findings: Sequence[Finding]) -> str:
     """One table, then how many parts are in which state, and what can be measured here."""
     rows = [finding_cells.finding_cells(finding) for finding in findings]
     below = [finding_cells.tally(findings), finding_cells.conclusion(findings)]
-    return f"{markdown_table(finding_cells.HEADINGS, rows)}\n\n{_list(below)}\n"
+    return f"{markdown_table(finding_cells.HEADINGS, rows)}\n\n{bullet_list(below)}\n"
 
 
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -55,7 +55,8 @@ def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def _list(lines: Sequence[str]) -> str:
+def bullet_list(lines: Sequence[str]) -> str:
+    """A list; lines are escaped."""
     return "\n".join(f"- {_escaped(line)}" for line in lines)
 
 

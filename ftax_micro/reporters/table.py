@@ -30,7 +30,7 @@ _STATUS_STYLES = {"ok": "green", "missing": "dim", "broken": "red", "warning": "
 
 def render_floor(view: FloorView) -> str:
     """One table per device, then what is absent and why, notes, and the closure checks."""
-    page = _Page()
+    page = Page()
     for device in view.result.devices:
         rows = [cells.row_cells(r) for r in view.rows if r.device == device.name]
         measured = [r.status == "ok" for r in view.rows if r.device == device.name]
@@ -60,7 +60,7 @@ def render_floor(view: FloorView) -> str:
 
 def render_comparison(comparison: Comparison) -> str:
     """The results, a table per device, then the tally, what is absent, and notes."""
-    page = _Page()
+    page = Page()
     headings = comparison_cells.SIDE_HEADINGS
     sides = comparison_cells.side_cells(comparison)
     page.prose("Results", headings, sides, folding=range(len(headings)), spare=(6, 4, 1))
@@ -80,7 +80,7 @@ def render_comparison(comparison: Comparison) -> str:
 
 def render_diagnosis(findings: Sequence[Finding]) -> str:
     """One table, then how many parts are in which state, and what can be measured here."""
-    page = _Page()
+    page = Page()
     rows = []
     for finding in findings:
         part, status, detail, advice = finding_cells.finding_cells(finding)
@@ -107,7 +107,7 @@ def _comparison_lines(comparison: Comparison, row: ComparedRow) -> list[list[str
     return lines
 
 
-class _Page:
+class Page:
     """Text in the making, as wide as what it is written to."""
 
     def __init__(self) -> None:

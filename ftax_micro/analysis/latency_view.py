@@ -1,0 +1,84 @@
+"""Everything a reporter shows of model latencies, computed once, so that reporters only format."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ftax_micro import stats
+from ftax_micro.records import Case, Data
+from ftax_micro.results import Result
+from ftax_micro.stats import Estimate
+from ftax_micro.trust import TrustWarning, trust_warnings
+
+_REFERENCE = "eager"
+
+
+@dataclass(frozen=True)
+class CaseSummary:
+    """A case with its medians and their intervals; seconds per forward, None where not measured.
+
+    `speedup` is eager's latency over this mode's on the same workload, with its interval.
+    """
+
+    case: Case
+    latency: Estimate | None = None
+    host: Estimate | None = None
+    pipelined: Estimate | None = None
+    speedup: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class LatencyView:
+    """A result with its cases summarised, and its trust warnings."""
+
+    result: Result
+    rows: list[CaseSummary]
+    warnings: list[TrustWarning]
+
+
+def latency_view(result: Result) -> LatencyView:
+    """The view of `result`; pure, so a saved file renders as it did when it was measured."""
+    rows = summarise_cases(result.cases, result.plan.confidence)
+    return LatencyView(result, rows, trust_warnings(result.environment, gpu_uuids=[]))
+
+
+def summarise_cases(cases: Sequence[Case], confidence: float = 0.95) -> list[CaseSummary]:
+    """One summary per case, in their order."""
+    latencies = [_estimate(case.latency, confidence) for case in cases]
+    reference = {
+        _workload(case): estimate
+        for case, estimate in zip(cases, latencies, strict=True)
+        if case.mode == _REFERENCE and estimate is not None
+    }
+    return [
+        CaseSummary(
+            case=case,
+            latency=latency,
+            host=_estimate(case.host, confidence),
+            pipelined=_estimate(case.pipelined, confidence),
+            speedup=_speedup(reference.get(_workload(case)), latency),
+        )
+        for case, latency in zip(cases, latencies, strict=True)
+    ]
+
+
+def workload_sizes(case: Case) -> dict[str, int]:
+    """The sizes a case's input has, by name, in the order they are written."""
+    sizes = {"batch": case.batch, "sequence": case.sequence, "image": case.image}
+    sizes["audio"] = case.audio
+    return {name: size for name, size in sizes.items() if size is not None}
+
+
+def _workload(case: Case) -> tuple[object, ...]:
+    return (case.model, case.device, case.dtype, *workload_sizes(case).items())
+
+
+def _estimate(data: Data | None, confidence: float) -> Estimate | None:
+    return None if data is None else stats.median_interval(data.samples, confidence)
+
+
+def _speedup(reference: Estimate | None, own: Estimate | None) -> Estimate | None:
+    if reference is None or own is None:
+        return None
+    return stats.ratio_interval(reference, own)
