@@ -80,7 +80,7 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
             result = _here(args, plan, interrupts)
         code = _save(result, args)
     if interrupts.pending:
-        rows = len(result.measurements)
+        rows = sum(m.data is not None for m in result.measurements)
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rows measured")
         return result, code or interrupts.pending.exit_code
     if not result.complete:

@@ -81,7 +81,7 @@ def test_commas_and_quotes_in_reasons_survive_csv(
         (OLD_RESULT.read_bytes()[:5000], "is not complete JSON"),
         (b"", "is empty"),
         (b"# Launch anatomy", "is not complete JSON"),
-        (OLD_RESULT.read_bytes().replace(b'_version": 1', b'_version": 2', 1), "is newer than"),
+        (OLD_RESULT.read_bytes().replace(b'_version": 1', b'_version": 9', 1), "is newer than"),
         (OLD_RESULT.read_bytes().replace(b'"wait": "spin"', b'"wait": [1]', 1), "setting"),
         (
             OLD_RESULT.read_bytes().replace(b'"count": 64', b'"count": "64"', 1),

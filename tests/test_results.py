@@ -161,7 +161,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path, keep: float) -> None:
         (b'{"schema_version": "1"}', r"no schema version - at `\$\.schema_version`"),
         (
             b'{"schema_version": %d, "and": "more"}' % (SCHEMA_VERSION + 1),
-            r"newer than this program's 1: upgrade ftax-micro",
+            rf"newer than this program's {SCHEMA_VERSION}: upgrade ftax-micro",
         ),
         (b'{"schema_version": 1%s}' % (b"0" * 300), "newer than this program"),
         (OLD_RESULT.read_bytes().replace(b"4.063e-6", b"NaN"), "is not complete JSON"),
