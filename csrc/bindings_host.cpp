@@ -5,6 +5,7 @@
 #include "affinity.hpp"
 #include "bindings.hpp"
 #include "clock.hpp"
+#include "core_speed.hpp"
 #include "host_calls.hpp"
 #include "host_handoff.hpp"
 #include "host_team.hpp"
@@ -47,6 +48,8 @@ void register_handoff(py::module_& host) {
              py::arg("worker_core"), py::arg("wait"), py::arg("capacity"), Release())
         .def_property_readonly("pinned", &HandOff::pinned)
         .def("submit_burst", &HandOff::submit_burst, py::arg("count"), Release())
+        .def("submit_shots", &HandOff::submit_shots, py::arg("shots"), py::arg("idle_ns"),
+             Release())
         .def("to_start", &HandOff::to_start, py::arg("shots"), py::arg("idle_ns"), Release())
         .def("spacing_burst", &HandOff::spacing_burst, py::arg("count"), Release())
         .def("sync", &HandOff::sync, py::arg("shots"), py::arg("style"), py::arg("waited_ns"),
@@ -69,6 +72,8 @@ void register_host(py::module_& module) {
         .def_readonly("read_cost_s", &ClockFacts::read_cost_s);
     host.def("measure_clock", &measure_clock, py::arg("rounds") = 200,
              py::call_guard<py::gil_scoped_release>());
+    host.def("fixed_work", &fixed_work, py::arg("core"), py::call_guard<py::gil_scoped_release>(),
+             "Seconds per round of a fixed piece of work on a core (below 0: on this one).");
     host.def("allowed_cores", &allowed_cores, "Cores this process may use; empty if unknown.");
     register_calls(host);
     register_handoff(host);

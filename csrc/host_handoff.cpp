@@ -93,6 +93,23 @@ double HandOff::submit_burst(std::int64_t count) {
     return seconds(end - begin);
 }
 
+std::vector<double> HandOff::submit_shots(std::int64_t shots, std::int64_t idle_ns) {
+    const PinGuard pin(host_core_);
+    change_ring();
+    const Task empty{[](HandOff&, std::int64_t) {}, 0};
+    std::vector<double> values(static_cast<std::size_t>(shots));
+    for (auto& value : values) {
+        drain();
+        spin_until(now_ns() + idle_ns);
+        const std::int64_t begin = now_ns();
+        push(empty);
+        const std::int64_t end = now_ns();
+        value = seconds(end - begin);
+    }
+    drain();
+    return values;
+}
+
 std::vector<double> HandOff::to_start(std::int64_t shots, std::int64_t idle_ns) {
     const PinGuard pin(host_core_);
     change_ring();

@@ -39,6 +39,9 @@ class HandOff {
 
     // Host time of `count` hand-overs into the drained queue; `count` at most the capacity.
     double submit_burst(std::int64_t count);
+    // Host time of one hand-over to a worker that has been idle for `idle_ns`, one per shot: with a
+    // blocking worker the wake-up is in it, which a burst would spread over an unknown share.
+    std::vector<double> submit_shots(std::int64_t shots, std::int64_t idle_ns);
     // Hand-over begins -> the task's first instruction; the worker idle for `idle_ns` before. With
     // `idle_ns` 0 another task has just run. Seconds, one per shot.
     std::vector<double> to_start(std::int64_t shots, std::int64_t idle_ns);

@@ -116,11 +116,16 @@ class Verdict(Record, frozen=True, kw_only=True):
 
 
 class DeviceState(Record, frozen=True, kw_only=True):
-    """The GPU's state at one moment; None where it could not be read."""
+    """A device's state at one moment; None where it could not be read.
+
+    Of a GPU its clock, of the cpu `fixed_work_s`: seconds per round of the same piece of work on
+    each core that is measured on, by core; a core that is shared takes longer.
+    """
 
     sm_clock_hz: float | None = None
     throttle_reasons: list[str] | None = None
     temperature_c: float | None = None
+    fixed_work_s: dict[str, float] | None = None
 
 
 class Measurement(Record, frozen=True, kw_only=True):

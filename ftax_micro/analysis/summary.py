@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ftax_micro import stats
+from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
 from ftax_micro.records import Data, Measurement, Plan, Setting, Status, Verdict
 from ftax_micro.stats import Estimate
 
@@ -22,7 +23,8 @@ class Summary:
     `p5` … `minimum` describe single samples (None for slopes). `step` is what the clock's tick
     leaves of the value, 0 without one: no digit below it was measured. `count` is the number of
     samples or bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain
-    counts.
+    counts. `slowdown` is how many times slower than at its fastest in the run a core was beside
+    the row (`core_speed`).
     """
 
     device: str
@@ -50,6 +52,7 @@ class Summary:
     is_slope: bool = False
     worst_residual: float | None = None
     verdicts: tuple[Verdict, ...] = ()
+    slowdown: float | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -81,10 +84,21 @@ def summarise(
     them.
     """
     level = confidence or (plan.confidence if plan else 0.95)
+    every = list(measurements)
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
-    for each in measurements:
-        groups.setdefault((each.device, each.name, setting_text(each.setting)), []).append(each)
-    return [_summary(group, level) for group in groups.values()]
+    slowed: dict[tuple[str, str, str], float | None] = {}
+    for each, slowdown in zip(every, slowdowns(every), strict=True):
+        key = (each.device, each.name, setting_text(each.setting))
+        groups.setdefault(key, []).append(each)
+        slowed[key] = max(slowdown or 0.0, slowed.get(key) or 0.0) or None
+    return [_slowed(_summary(group, level), slowed[key]) for key, group in groups.items()]
+
+
+def _slowed(row: Summary, slowdown: float | None) -> Summary:
+    if row.status != "ok":
+        return row
+    verdicts = (*row.verdicts, *slowed_verdict(slowdown))
+    return replace(row, slowdown=slowdown, verdicts=verdicts)
 
 
 def estimate_of(data: Data, confidence: float) -> Estimate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ftax_micro.analysis.break_even import BreakEven
 from ftax_micro.analysis.closure import Closure
+from ftax_micro.analysis.core_speed import CODE as SLOWED
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.analysis.gap import CommonGap
 from ftax_micro.analysis.summary import Summary
@@ -25,6 +26,8 @@ STOP_WORDS = {
     "fixed_count": "fixed count",
     "interrupted": "interrupted",
 }
+# Beyond so many, names of rows are no longer read.
+_MOST_NAMES = 5
 # More of a row's unit than this is read with difficulty: 0.94 s is better than 938095129 ns.
 _OUT_OF_PROPORTION = 10_000
 
@@ -113,7 +116,29 @@ def notes(view: FloorView) -> list[str]:
         if row.censored:
             shots = f"{row.censored:,} of {row.censored + row.count:,} shots"
             lines.append(f"{where}: {shots} censored (over before they could be observed)")
-        lines.extend(f"{where}: {verdict.sentence}" for verdict in row.verdicts)
+        own = [verdict for verdict in row.verdicts if verdict.code != SLOWED]
+        lines.extend(f"{where}: {verdict.sentence}" for verdict in own)
+    return [*lines, *_slowed_lines(view)]
+
+
+def _slowed_lines(view: FloorView) -> list[str]:
+    """One line a device for all rows beside which a core was slower than it can be."""
+    lines = []
+    for device in view.result.devices:
+        rows = [row for row in view.rows if row.device == device.name]
+        slowed = [row for row in rows if any(each.code == SLOWED for each in row.verdicts)]
+        if not slowed:
+            continue
+        names = ", ".join(f"{row.name} {shown_setting(row.setting)}".rstrip() for row in slowed)
+        if len(slowed) > _MOST_NAMES:
+            names = f"{len(slowed)} of {len(rows)} (--format csv says which)"
+        most = max(row.slowdown or 1.0 for row in slowed)
+        lines.append(
+            f"{_device(view, device.name)}a core was up to {most:.2g} times slower than at its "
+            "fastest in this run, because something shared it (a hyperthread's neighbour, another "
+            "guest, a power limit), so that these rows are slower than this machine can be: "
+            f"{names}"
+        )
     return lines
 
 

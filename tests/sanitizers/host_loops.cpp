@@ -7,6 +7,7 @@
 #include "affinity.hpp"
 #include "check.hpp"
 #include "clock.hpp"
+#include "core_speed.hpp"
 #include "host_calls.hpp"
 #include "host_handoff.hpp"
 #include "host_team.hpp"
@@ -32,6 +33,7 @@ void clock_and_calls() {
     check_throws<std::invalid_argument>([] { ftax::measure_clock(-1); }, "a negative count");
     check_seconds(ftax::call_direct(10'000), "call_direct");
     check_seconds(ftax::call_direct(0), "call_direct of nothing");
+    for (const int core : {-1, 0, 1 << 20}) check_seconds(ftax::fixed_work(core), "fixed_work");
 }
 
 void affinity() {
@@ -53,6 +55,7 @@ void every_part(int host_core, int worker_core, Wait wait) {
     HandOff worker(host_core, worker_core, wait, kCapacity);
     check_seconds(worker.submit_burst(kCapacity / 2), "submit");
     check_seconds(worker.submit_burst(0), "submit of nothing");
+    check_shots(worker.submit_shots(kShots, 20'000), kShots, "submit, shot by shot");
     check_seconds(worker.spacing_burst(kCapacity / 2), "spacing");
     check_shots(worker.to_start(kShots, 0), kShots, "to_start");
     check_shots(worker.to_start(kShots, 100'000), kShots, "to_start after idling");

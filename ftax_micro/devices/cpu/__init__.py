@@ -6,6 +6,7 @@ real ones between real cores.
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,9 @@ from ftax_micro.devices.cpu.calls import call_rows
 from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cpu.handoff import RING_CAPACITY, handoff_rows
 from ftax_micro.devices.cpu.parallel import parallel_rows
-from ftax_micro.records import ClockFacts, DeviceFacts, DeviceState
+from ftax_micro.devices.cpu.placed import placed
+from ftax_micro.errors import Skip
+from ftax_micro.records import ClockFacts, DeviceFacts, DeviceState, Setting
 
 _CLOCK_ROUNDS = 200
 
@@ -29,6 +32,9 @@ class CpuDevice:
     def __init__(self) -> None:
         self.clock = measured_clock()
         self.topology = Topology.read(core().host.allowed_cores())
+        self._used = self.topology.cores[:1] or (-1,)
+        with contextlib.suppress(Skip):  # one core only
+            self._used = self.topology.pair()
 
     def describe(self) -> DeviceFacts:
         """Model, cores, and what stands for the queue."""
@@ -45,15 +51,20 @@ class CpuDevice:
 
     def rows(self) -> Sequence[FloorRow]:
         """Calls, hand-offs, fork-joins."""
-        return [
-            *call_rows(self.clock),
-            *handoff_rows(self.clock, self.topology),
-            *parallel_rows(self.clock, self.topology),
-        ]
+        calls = [placed(row, self._first, pinned=True) for row in call_rows(self.clock)]
+        handoffs = [placed(row, self._pair) for row in handoff_rows(self.clock, self.topology)]
+        return [*calls, *handoffs, *parallel_rows(self.clock, self.topology)]
+
+    def _first(self, _: Setting) -> tuple[int, ...]:
+        return self.topology.cores[:1]
+
+    def _pair(self, setting: Setting) -> tuple[int, ...]:
+        return self.topology.pair(str(setting.get("placement", "other_core")))
 
     def state(self) -> DeviceState | None:
-        """None: the cpu's clock is a fact of the environment, not of each row."""
-        return None
+        """How fast the cores that are measured on are at this moment."""
+        host = core().host
+        return DeviceState(fixed_work_s={str(each): host.fixed_work(each) for each in self._used})
 
     def close(self) -> None:
         """Nothing is held between rows."""

@@ -1,0 +1,50 @@
+#include "core_speed.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "affinity.hpp"
+#include "clock.hpp"
+
+namespace ftax {
+
+namespace {
+
+constexpr std::int64_t kRounds = 5'000;
+constexpr std::size_t kRepeats = 15;
+
+// Six independent chains: as much as a core can start at once. The empty statement keeps a compiler
+// from working them out beforehand.
+std::uint64_t work(std::uint64_t rounds) {
+    std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+        a += i;
+        b ^= i;
+        c += 3;
+        d ^= 5;
+        e += 7;
+        f ^= 9;
+    }
+    return a + b + c + d + e + f;
+}
+
+}  // namespace
+
+double fixed_work(int core) {
+    const PinGuard pin(core);
+    std::array<std::int64_t, kRepeats> took{};
+    volatile std::uint64_t result = 0;
+    for (auto& each : took) {
+        const std::int64_t begin = now_ns();
+        result = work(kRounds);
+        const std::int64_t end = now_ns();
+        each = end - begin;
+    }
+    static_cast<void>(result);
+    std::nth_element(took.begin(), took.begin() + kRepeats / 2, took.end());
+    return seconds(took[kRepeats / 2]) / static_cast<double>(kRounds);
+}
+
+}  // namespace ftax

@@ -1,0 +1,19 @@
+// How fast is a core right now? A fixed piece of work, timed beside each row.
+//
+// The problem: a hyperthread's neighbour, another guest on the same physical core or a power limit
+// halves a core's speed for seconds, without load in this system and without steal time. A row
+// measured then is repeatable within itself, and wrong by a factor.
+//   wrong:  trust the load average                (it counts this system's own threads only)
+//   right:  the same work before and after a row, set against the fastest seen in the run
+// The work keeps a core's arithmetic units busy, because that is what a neighbour takes away; a
+// chain of dependent operations would hardly notice one. Caveat: what disturbs a whole run alike
+// cannot be seen by comparing its rows.
+#pragma once
+
+namespace ftax {
+
+// Seconds per round of the fixed work on `core` (below 0: wherever this thread runs); the median of
+// some repetitions, 0.1 ms in all.
+double fixed_work(int core);
+
+}  // namespace ftax
