@@ -13,7 +13,7 @@
 namespace ftax {
 
 // Seconds per round of the fixed work on `core` (below 0: wherever this thread runs); the median of
-// some repetitions, 0.1 ms in all.
+// some repetitions, 1.1 ms in all.
 double fixed_work(int core);
 
 }  // namespace ftax
