@@ -72,8 +72,8 @@ void register_host(py::module_& module) {
         .def_readonly("read_cost_s", &ClockFacts::read_cost_s);
     host.def("measure_clock", &measure_clock, py::arg("rounds") = 200,
              py::call_guard<py::gil_scoped_release>());
-    host.def("fixed_work", &fixed_work, py::arg("core"), py::call_guard<py::gil_scoped_release>(),
-             "Seconds per round of a fixed piece of work on a core (below 0: on this one).");
+    host.def("fixed_work", &fixed_work, py::arg("cores"), py::call_guard<py::gil_scoped_release>(),
+             "Seconds per round of a fixed piece of work on these cores at the same time.");
     host.def("allowed_cores", &allowed_cores, "Cores this process may use; empty if unknown.");
     register_calls(host);
     register_handoff(host);

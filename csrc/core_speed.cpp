@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <thread>
 
 #include "affinity.hpp"
 #include "clock.hpp"
@@ -33,10 +36,10 @@ std::uint64_t work(std::uint64_t rounds) {
     return a + b + c + d + e + f;
 }
 
-}  // namespace
-
-double fixed_work(int core) {
+double work_on(int core, std::atomic<std::size_t>& missing) {
     const PinGuard pin(core);
+    --missing;
+    while (missing != 0) std::this_thread::yield();
     std::array<std::int64_t, kRepeats> took{};
     volatile std::uint64_t result = 0;
     const std::int64_t settled = now_ns() + kSettleNs;
@@ -50,6 +53,21 @@ double fixed_work(int core) {
     static_cast<void>(result);
     std::nth_element(took.begin(), took.begin() + kRepeats / 2, took.end());
     return seconds(took[kRepeats / 2]) / static_cast<double>(kRounds);
+}
+
+}  // namespace
+
+std::vector<double> fixed_work(const std::vector<int>& cores) {
+    if (cores.empty()) return {};
+    std::vector<double> values(cores.size());
+    std::atomic<std::size_t> missing{cores.size()};
+    std::vector<std::thread> threads;
+    for (std::size_t i = 1; i < cores.size(); ++i) {
+        threads.emplace_back([&, i] { values[i] = work_on(cores[i], missing); });
+    }
+    values[0] = work_on(cores[0], missing);
+    for (auto& thread : threads) thread.join();
+    return values;
 }
 
 }  // namespace ftax

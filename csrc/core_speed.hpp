@@ -4,16 +4,21 @@
 // halves a core's speed for seconds, without load in this system and without steal time. A row
 // measured then is repeatable within itself, and wrong by a factor.
 //   wrong:  trust the load average                (it counts this system's own threads only)
+//   wrong:  one core at a time                    (two guests' cores may be one physical core's two
+//                                                  threads today, and alone each is fast)
 //   right:  the same work before and after a row, set against the fastest seen in the run
 // The work keeps a core's arithmetic units busy, because that is what a neighbour takes away; a
 // chain of dependent operations would hardly notice one. Caveat: what disturbs a whole run alike
 // cannot be seen by comparing its rows.
 #pragma once
 
+#include <vector>
+
 namespace ftax {
 
-// Seconds per round of the fixed work on `core` (below 0: wherever this thread runs); the median of
-// some repetitions, 1.1 ms in all.
-double fixed_work(int core);
+// Seconds per round of the fixed work on each of `cores` (below 0: wherever the thread runs), all
+// at the same time, so that cores which turn out to share a physical one take from each other what
+// they could take from a row; the median of some repetitions, 1.1 ms in all.
+std::vector<double> fixed_work(const std::vector<int>& cores);
 
 }  // namespace ftax

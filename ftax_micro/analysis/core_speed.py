@@ -3,7 +3,9 @@
 Before and after each row of the cpu the same piece of work is timed on the cores in use
 (`DeviceState.fixed_work_s`). Where it takes longer than at its fastest in the run, something else
 used the core: a hyperthread's neighbour, another guest of the same host, a power limit. The load
-average and steal time show none of these.
+average and steal time show none of these. The cores work at the same time, so that two which have
+become one physical core's threads (a hypervisor may move them) show it too: then calls take
+longer, and hand-overs, through one cache, less.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def slowed_verdict(slowdown: float | None) -> list[Verdict]:
         return []
     sentence = (
         f"a core was {slowdown:.2g} times slower beside this row than at its fastest in this run: "
-        "something shared it, and the row is slower than this machine can be"
+        "something shared it, and the row is not what this machine does undisturbed"
     )
     return [Verdict(code=CODE, sentence=sentence)]
 

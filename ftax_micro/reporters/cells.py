@@ -136,7 +136,7 @@ def _slowed_lines(view: FloorView) -> list[str]:
         lines.append(
             f"{_device(view, device.name)}a core was up to {most:.2g} times slower than at its "
             "fastest in this run, because something shared it (a hyperthread's neighbour, another "
-            "guest, a power limit), so that these rows are slower than this machine can be: "
+            "guest, a power limit), so that these rows are not what this machine does undisturbed: "
             f"{names}"
         )
     return lines

@@ -33,7 +33,10 @@ void clock_and_calls() {
     check_throws<std::invalid_argument>([] { ftax::measure_clock(-1); }, "a negative count");
     check_seconds(ftax::call_direct(10'000), "call_direct");
     check_seconds(ftax::call_direct(0), "call_direct of nothing");
-    for (const int core : {-1, 0, 1 << 20}) check_seconds(ftax::fixed_work(core), "fixed_work");
+    for (const double value : ftax::fixed_work({-1, 0, 1, 1 << 20})) {
+        check_seconds(value, "fixed_work");
+    }
+    check(ftax::fixed_work({}).empty(), "work on no core");
 }
 
 void affinity() {

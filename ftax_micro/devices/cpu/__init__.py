@@ -63,8 +63,8 @@ class CpuDevice:
 
     def state(self) -> DeviceState | None:
         """How fast the cores that are measured on are at this moment."""
-        host = core().host
-        return DeviceState(fixed_work_s={str(each): host.fixed_work(each) for each in self._used})
+        works_s = core().host.fixed_work(list(self._used))
+        return DeviceState(fixed_work_s=dict(zip(map(str, self._used), works_s, strict=True)))
 
     def close(self) -> None:
         """Nothing is held between rows."""
