@@ -14,6 +14,7 @@ torch     torch.utils.benchmark.Timer.blocked_autorange
 Peers report times per call of their loop, so the loop is in them. For all of them the estimate is
 the median of their values and its interval the same order-statistic one. Targets: our estimate
 lower, our interval (half its width over the estimate) narrower. pyperf and torch are optional.
+Compared are the rounds beside which no core was slowed by a neighbour.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ PYPERF_VALUE_S = 0.16
 # Of our wall time this share goes to sampling; the bootstrap takes the rest.
 OUR_SAMPLING_SHARE = 0.5
 OUR_MOST_SAMPLES = 40_000
+TOLERATED = 1.1  # as in analysis.core_speed
+# A sign test for six intervals together needs so many blocks.
+LEAST_QUIET = 10
 # Half-widths below the clock's resolution of the longest burst (1 ns in 300 calls of some 30 ns)
 # are luck: nothing narrower is claimed.
 NARROWEST = 1e-4
@@ -54,12 +58,15 @@ SETUP = "from ftax_micro import _core; f = _core.host.empty_noargs"
 
 
 class Round(NamedTuple):
-    """One tool's answer in one round; seconds per call. `half_width` is relative."""
+    """One tool's answer in one round; seconds per call. `half_width` is relative, `work_s` the time
+    of a fixed piece of work on the slowest core before and after.
+    """
 
     estimate_s: float
     half_width: float | None
     values: int
     wall_s: float
+    work_s: float = 0.0
 
 
 Tool = Callable[[float], Round]
@@ -67,18 +74,20 @@ Tool = Callable[[float], Round]
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser(__doc__).parse_args(argv)
-    count, seconds = (2, 0.3) if args.quick else (12, 4.0)
+    count, seconds = (2, 0.3) if args.quick else (20, 4.0)
     device = open_device("cpu")
     tools, missing = available_tools(device)
     rounds: dict[str, list[Round]] = {name: [] for name in tools}
     for number in range(count):
         message(f"round {number + 1} of {count}")
         for name in list(tools)[:: 1 if number % 2 else -1]:
-            rounds[name].append(tools[name](seconds))
+            before, answer, after = works(device), tools[name](seconds), works(device)
+            rounds[name].append(answer._replace(work_s=max(*before, *after)))
     device.close()
+    fastest_s = min(each.work_s for answers in rounds.values() for each in answers)
     rows: list[Row] = []
     for name in list(tools)[1:]:
-        rows += attempt(f"against {name}", functools.partial(compare, rounds, name))
+        rows += attempt(f"against {name}", functools.partial(compare, rounds, name, fastest_s))
     rows += [skipped(f"against {name}", reason) for name, reason in missing.items()]
     return finish("peers", rows, args, {"rounds": count, "round_s": seconds})
 
@@ -169,12 +178,25 @@ def by_torch(timer: object, seconds: float) -> Round:
     return of_values(found.times, begin_s)
 
 
-def compare(rounds: dict[str, list[Round]], name: str) -> list[Row]:
-    """Two rows against one tool: the estimates, and the widths of their intervals."""
-    mine, theirs = rounds["ours"], rounds[name]
+def works(device: Device) -> list[float]:
+    """Seconds per round of the same work on the cores in use, now."""
+    state = device.state()
+    return list((state.fixed_work_s or {}).values()) if state else []
+
+
+def compare(rounds: dict[str, list[Round]], name: str, fastest_s: float) -> list[Row]:
+    """Two rows against one tool: the estimates, and the widths of their intervals.
+
+    From the rounds in which no core was slowed beside either of the two; from all, where these are
+    too few for an interval.
+    """
+    pairs = list(zip(rounds["ours"], rounds[name], strict=True))
+    quiet = [pair for pair in pairs if max(a.work_s for a in pair) <= TOLERATED * fastest_s]
+    used = quiet if len(quiet) >= LEAST_QUIET else pairs
+    mine, theirs = [pair[0] for pair in used], [pair[1] for pair in used]
     comparisons = 2 * (len(rounds) - 1)  # all rows of the table hold together
     estimates = {"ours": [r.estimate_s for r in mine], name: [r.estimate_s for r in theirs]}
-    facts: dict[str, str | float | int | None] = {}
+    facts: dict[str, str | float | int | None] = {"rounds": len(pairs), "undisturbed": len(quiet)}
     figures = [ratio(*estimates.values(), limit=1.0, comparisons=comparisons)]
     for label, answers in (("ours", mine), (name, theirs)):
         values = estimates[label]

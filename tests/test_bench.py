@@ -57,7 +57,10 @@ def check_row(row: dict[str, Any]) -> None:
         return
     series = list(row["samples"].values())
     assert series
-    assert len({len(values) for values in series}) == 1
+    if "all" in row["samples"]:  # beside those of the undisturbed runs
+        assert set(row["samples"]["ours"]) <= set(row["samples"]["all"])
+    else:
+        assert len({len(values) for values in series}) == 1
     assert all(value > 0 and math.isfinite(value) for values in series for value in values)
     for figure in row["figures"]:
         if figure["low"] is not None:
