@@ -18,7 +18,7 @@ from ftax_micro.analysis.summary import Summary
 from ftax_micro.records import Correction, Data
 
 # Of the durations on either side that say nothing of a queue's ordinary pace: spacings are medians,
-# which do not hear of a single kernel that was pre-empted.
+# which do not hear of a single kernel that was preempted.
 _TRIMMED_SHARE = 0.05
 # Of seconds: a millionth of the nanosecond that tracers count in.
 _DECIMALS = 15
