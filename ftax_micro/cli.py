@@ -11,6 +11,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from ftax_micro.errors import ERROR_PREFIX, FtaxError, Interrupted, OutputError, UsageError
@@ -207,6 +208,21 @@ def add_sampling_options(group: argparse._ArgumentGroup) -> None:
         metavar="TIME",
         help="when a row goes on for so long after its timeout, take the device for hung: save "
         "what was measured and leave (default: %(default)gs)",
+    )
+
+
+def add_output_options(group: argparse._ArgumentGroup) -> None:
+    """The options of every command that saves what it measured."""
+    group.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="save everything, raw samples included, as JSON (default: saved nowhere)",
+    )
+    group.add_argument("--force", action="store_true", help="replace an existing FILE")
+    group.add_argument(
+        "--format", default="table", help="table, csv, json or markdown (default: table)"
     )
 
 

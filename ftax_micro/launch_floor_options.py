@@ -82,17 +82,7 @@ interval.""",
     )
     cli.add_sampling_options(how)
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="save everything, raw samples included, as JSON (default: saved nowhere)",
-    )
-    out.add_argument("--force", action="store_true", help="replace an existing FILE")
-    out.add_argument(
-        "--format", default="table", help="table, csv, json or markdown (default: table)"
-    )
+    cli.add_output_options(out)
     out.add_argument(
         "--allow-untrusted",
         action="store_true",

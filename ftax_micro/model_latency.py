@@ -114,17 +114,7 @@ checked against eager before it is timed, all of them in blocks that take turns.
         help="time a case for so long at most (default: 60s [5s])",
     )
     out = parser.add_argument_group("output")
-    out.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="save everything, raw samples included, as JSON (default: saved nowhere)",
-    )
-    out.add_argument("--force", action="store_true", help="replace an existing FILE")
-    out.add_argument(
-        "--format", default="table", help="table, csv, json or markdown (default: table)"
-    )
+    cli.add_output_options(out)
     return parser
 
 
