@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
-from ftax_micro.errors import ERROR_PREFIX, FtaxError
+from ftax_micro.errors import ERROR_PREFIX, FtaxError, UsageError
 from ftax_micro.launch_floor_options import build_parser, refuse_measuring
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def _verdict(result: Result) -> int:
 def _load(path: Path) -> Result:
     from ftax_micro.results import load_result
 
-    return load_result(path)
+    result = load_result(path)
+    if result.kind != "launch_floor":
+        raise UsageError(f"{path} is a result of {result.kind}, which has its own --show")
+    return result
 
 
 def _measure(args: argparse.Namespace) -> tuple[Result, int]:

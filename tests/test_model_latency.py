@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ftax_micro import load_result, model_latency
+from ftax_micro import launch_floor, load_result, model_latency
 from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.cli import run
 from ftax_micro.orchestration.latency_run import measure_model_latency
@@ -66,6 +66,8 @@ def test_a_run_is_a_table_and_a_file_that_can_be_shown_again(
         (1, "torchscript"),
     ]
     assert latency(capsys, "--show", str(path))[:2] == (0, out)
+    assert run(launch_floor.command, ["--show", str(path)]) == 2
+    assert "is a result of model_latency, which has its own --show" in capsys.readouterr().err
 
 
 def test_csv_has_the_promised_columns_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
