@@ -19,6 +19,7 @@ from ftax_micro.units import parse_seconds
 
 if TYPE_CHECKING:
     from ftax_micro.records import Plan
+    from ftax_micro.results import Result
 
 # Beyond these a setting is a slip of the keyboard: no row gets better by a day, and every sample is
 # stored (10⁷ of them are a file of some 200 MB a row).
@@ -224,6 +225,23 @@ def add_output_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
     )
+
+
+def save_output(result: Result, args: argparse.Namespace) -> int:
+    """Save `result` where asked; where that fails, elsewhere. 0 or the error's exit code."""
+    from ftax_micro.results import rescue_result, save_result
+
+    if not args.output:
+        return 0
+    try:
+        save_result(result, args.output, force=args.force)
+    except FtaxError as error:
+        message(f"{ERROR_PREFIX}{error}")
+        with contextlib.suppress(FtaxError):
+            message(f"ftax-micro: the result was kept in {rescue_result(result)}")
+        return error.exit_code
+    message(f"saved {args.output}")
+    return 0
 
 
 def sampling_plan(args: argparse.Namespace) -> Plan:

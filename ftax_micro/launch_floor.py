@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import itertools
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
-from ftax_micro.errors import ERROR_PREFIX, FtaxError, UsageError
+from ftax_micro.errors import ERROR_PREFIX, UsageError
 from ftax_micro.launch_floor_options import build_parser, refuse_measuring
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
             result = _in_processes(args, interrupts)
         else:
             result = _here(args, plan, interrupts)
-        code = _save(result, args)
+        code = cli.save_output(result, args)
     if interrupts.pending:
         rows = sum(m.data is not None for m in result.measurements)
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rows measured")
@@ -90,23 +89,6 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
         cli.message(f"{ERROR_PREFIX}{result.incomplete_reason}")
         return result, code or 1
     return result, code
-
-
-def _save(result: Result, args: argparse.Namespace) -> int:
-    """Save `result` where asked; where that fails, elsewhere. 0 or the error's exit code."""
-    from ftax_micro.results import rescue_result, save_result
-
-    if not args.output:
-        return 0
-    try:
-        save_result(result, args.output, force=args.force)
-        cli.message(f"saved {args.output}")
-        return 0
-    except FtaxError as error:
-        cli.message(f"{ERROR_PREFIX}{error}")
-        with contextlib.suppress(FtaxError):
-            cli.message(f"ftax-micro: the result was kept in {rescue_result(result)}")
-        return error.exit_code
 
 
 def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Result:
@@ -161,7 +143,7 @@ def _leave_hung(
         run.abandon(f"{what} did not end: the device hangs")
         result = run.result()
         cli.message(f"{ERROR_PREFIX}{result.incomplete_reason}; leaving without waiting for it")
-        code = _save(result, args) or code
+        code = cli.save_output(result, args) or code
         _show(result, args.format)
     finally:
         os._exit(code)

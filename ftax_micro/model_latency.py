@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
-from ftax_micro.errors import ERROR_PREFIX, FtaxError, UsageError
+from ftax_micro.errors import UsageError
 
 if TYPE_CHECKING:
     from ftax_micro.records import Plan
@@ -162,7 +162,7 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
         with LatencyLine(len(requests) * len(modes)) as line:
             run = LatencyRun(requests, modes, _plan(args), environment, line, interrupts)
             result = run.run()
-        code = _save(result, args)
+        code = cli.save_output(result, args)
     if interrupts.pending:
         cli.message(f"ftax-micro: {interrupts.pending}; {len(result.cases)} cases measured")
         return result, code or interrupts.pending.exit_code
@@ -181,22 +181,6 @@ def _plan(args: argparse.Namespace) -> Plan:
     least = min(plan.min_time_s, plan.timeout_s)
     most = max(plan.max_samples, plan.min_samples)
     return check_plan(msgspec.structs.replace(plan, min_time_s=least, max_samples=most))
-
-
-def _save(result: Result, args: argparse.Namespace) -> int:
-    """Save `result` where asked; where that fails, elsewhere. 0 or the error's exit code."""
-    from ftax_micro.results import rescue_result, save_result
-
-    if not args.output:
-        return 0
-    try:
-        save_result(result, args.output, force=args.force)
-    except FtaxError as error:
-        cli.message(f"{ERROR_PREFIX}{error}")
-        cli.message(f"ftax-micro: the result was kept in {rescue_result(result)}")
-        return error.exit_code
-    cli.message(f"saved {args.output}")
-    return 0
 
 
 def _show(result: Result, form: str) -> None:
