@@ -154,14 +154,41 @@ class DeviceFacts(Record, frozen=True, kw_only=True):
     facts: dict[str, FactValue] = {}
 
 
+class Roofline(Record, frozen=True, kw_only=True):
+    """One measured peak of a device: a large matrix product or a large copy, over and over.
+
+    `work` is what one operation does, in FLOPs (``matmul``) or bytes moved (``copy``: read and
+    written); `data` has seconds per operation, so the peak is `work` over its median.
+    """
+
+    device: str
+    operation: Literal["matmul", "copy"]
+    dtype: str
+    work: float
+    status: Status
+    reason: str | None = None
+    data: Data | None = None
+    facts: dict[str, FactValue] = {}
+
+
 class Case(Record, frozen=True, kw_only=True):
     """A workload in one mode on one device: its times, or why it has none.
 
     A workload is `model` (as asked for, with its settings) at `batch` and the sizes its input has
-    (`sequence` tokens, `image` pixels a side, `audio` values), in `dtype`. `latency`, `host` and
-    `pipelined` are seconds per forward (`interleaving`); `blocks` says how many samples of
-    `latency` each block has. `costs_s` is what making it ready took, step by step, once.
-    `relative_norm` and `largest_difference` say how far its outputs are from eager's.
+    (`sequence` tokens, `image` pixels a side, `audio` values), in `dtype`; with `lengths`, the
+    sequences are padded from lengths so distributed; with `twin`, it is the model's zero-work twin;
+    with `steps` above 1, a forward is so many steps, each on the outputs of the one before.
+
+    `latency`, `host` and `pipelined` are seconds per forward (`interleaving`); `blocks` says how
+    many samples of `latency` each block has; `solo` is the latency in a process where no other mode
+    runs. `costs_s` is what making it ready took, step by step, once. `relative_norm` and
+    `largest_difference` say how far its outputs are from eager's.
+
+    `macs` are multiply-accumulates of one forward, `activation_bytes` what its operations write,
+    `executed` the operations of one forward by name, `peak_memory_bytes` the most that the mode
+    needed beyond what the process had before the model was built. `reasons` says why a field has no
+    value, by its name, where that is not plain. `tool_version` and `measured_at` (UTC) belong to
+    the case, since a resumed result has cases of several runs.
     """
 
     model: str
@@ -174,14 +201,25 @@ class Case(Record, frozen=True, kw_only=True):
     sequence: int | None = None
     image: int | None = None
     audio: int | None = None
+    lengths: str | None = None
+    twin: bool = False
+    steps: int = 1
     parameters: int | None = None
     weight_bytes: int | None = None
+    macs: int | None = None
+    activation_bytes: int | None = None
+    peak_memory_bytes: int | None = None
+    executed: dict[str, int] = {}
     latency: Data | None = None
     host: Data | None = None
     pipelined: Data | None = None
     blocks: list[int] = []
+    solo: Data | None = None
     costs_s: dict[str, float] = {}
     relative_norm: float | None = None
     largest_difference: float | None = None
     verdicts: list[Verdict] = []
     facts: dict[str, FactValue] = {}
+    reasons: dict[str, str] = {}
+    tool_version: str | None = None
+    measured_at: str | None = None

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ftax_micro.records import Case, Data, Measurement
+from ftax_micro.records import Case, Data, Measurement, Roofline
 
 # No time in seconds and no count comes near; sums of a few of them stay finite.
 _ABSURD = 1e15
+# FLOPs of an operation: a day of a machine a thousand times as fast as today's.
+_MOST_WORK = 1e24
 
 
 def check_case(case: Case, path: str = "") -> None:
@@ -18,13 +20,26 @@ def check_case(case: Case, path: str = "") -> None:
     Errors: `msgspec.ValidationError` with the field, whose path begins with `path`.
     """
     _check_status(case.status, case.reason, case.latency, f"{path}.latency", f"{path}.reason")
-    for name in ("latency", "host", "pipelined"):
+    for name in ("latency", "host", "pipelined", "solo"):
         data = getattr(case, name)
         if data is not None:
             _check_data(data, f"{path}.{name}")
     if case.latency is not None and sum(case.blocks) != len(case.latency.samples):
         raise invalid("Blocks do not add up to the samples of `latency`", f"{path}.blocks")
     _check_numbers(case.costs_s.values(), f"{path}.costs_s")
+    if any(count < 0 for count in case.executed.values()):
+        raise invalid("No operation runs less than never", f"{path}.executed")
+
+
+def check_roofline(peak: Roofline, path: str = "") -> None:
+    """What a roofline's types do not say: a time where it is ok, a reason where not, some work.
+
+    Errors: `msgspec.ValidationError` with the field, whose path begins with `path`.
+    """
+    _check_status(peak.status, peak.reason, peak.data, f"{path}.data", f"{path}.reason")
+    if peak.data is not None:
+        _check_data(peak.data, f"{path}.data")
+    _check_numbers([peak.work], f"{path}.work", most=_MOST_WORK)
 
 
 def _check_status(
@@ -65,9 +80,9 @@ def _check_data(data: Data, path: str) -> None:
             raise invalid("A level needs samples", f"{path}.levels[{position}].samples_s")
 
 
-def _check_numbers(values: Iterable[float], path: str) -> None:
-    if not all(abs(value) < _ABSURD for value in values):
-        raise invalid(f"Not a number below {_ABSURD:g}", path)
+def _check_numbers(values: Iterable[float], path: str, most: float = _ABSURD) -> None:
+    if not all(abs(value) < most for value in values):
+        raise invalid(f"Not a number below {most:g}", path)
 
 
 def invalid(what: str, path: str) -> msgspec.ValidationError:

@@ -13,17 +13,19 @@ import msgspec
 
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.facts import Environment
-from ftax_micro.records import Case, DeviceFacts, Measurement, Plan, Record
-from ftax_micro.result_rules import check_case, check_measurement, invalid
+from ftax_micro.records import Case, DeviceFacts, Measurement, Plan, Record, Roofline
+from ftax_micro.result_rules import check_case, check_measurement, check_roofline, invalid
 
 # History of the file format. A file of an older number is upgraded on read by `_UPGRADES`, one of a
 # newer number is refused.
 #   1  (0.1.0) launch floor: environment, devices, plan, measurements with raw samples
 #   2  (0.1.0) model latency: a second kind of result, whose `cases` are workloads in modes
-SCHEMA_VERSION = 2
+#   3  (0.1.0) facts of a case (MACs, memory, operations, its own version and date), rooflines
+SCHEMA_VERSION = 3
 
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
+    2: lambda raw: {**raw, "schema_version": 3},  # new fields have defaults
 }
 
 
@@ -43,6 +45,7 @@ class Result(Record, frozen=True, kw_only=True):
     devices: list[DeviceFacts]
     measurements: list[Measurement]
     cases: list[Case] = msgspec.field(default_factory=list)
+    rooflines: list[Roofline] = msgspec.field(default_factory=list)
     processes: int = 1
     complete: bool = True
     incomplete_reason: str | None = None
@@ -129,6 +132,11 @@ def _check_meaning(result: Result) -> None:
         if case.device not in devices:
             raise invalid(f"{case.device!r} is none of the `devices`", f"{path}.device")
         check_case(case, path)
+    for index, peak in enumerate(result.rooflines):
+        path = f"rooflines[{index}]"
+        if peak.device not in devices:
+            raise invalid(f"{peak.device!r} is none of the `devices`", f"{path}.device")
+        check_roofline(peak, path)
 
 
 def load_result(path: str | os.PathLike[str]) -> Result:

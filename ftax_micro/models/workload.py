@@ -20,13 +20,20 @@ DTYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 
 @dataclass(frozen=True)
 class Workload:
-    """A module in evaluation mode and the inputs of its forward, both on the device already."""
+    """A module in evaluation mode and the inputs of its forward, both on `device` already.
+
+    `feedback` names, output by output, the input that it becomes in the next step; a workload with
+    `steps` above 1 runs so many of them as one forward. Empty where a forward stands alone.
+    """
 
     model: str
     shape: Shape
     dtype: str
     module: torch.nn.Module
     inputs: Inputs
+    device: str = "cpu"
+    feedback: tuple[str, ...] = ()
+    steps: int = 1
 
     @property
     def parameters(self) -> int:
@@ -64,7 +71,8 @@ def build_workload(
         settle(module, inputs)
     kind = getattr(torch, DTYPES[dtype])
     moved = {name: _moved(value, kind, device) for name, value in inputs.items()}
-    return Workload(spec.name, chosen, dtype, module.to(device=device, dtype=kind), moved)
+    placed = module.to(device=device, dtype=kind)
+    return Workload(spec.name, chosen, dtype, placed, moved, device)
 
 
 def check_dtype(dtype: str) -> None:

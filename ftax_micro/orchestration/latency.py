@@ -125,7 +125,7 @@ class WorkloadRun:
             if self.progress:
                 self.progress.block_ends(model, mode, samples)
 
-        probes = {mode: ForwardProbe(each.prepared.forward) for mode, each in ready.items()}
+        probes = {mode: probe_of(each.prepared) for mode, each in ready.items()}
         times = measure_interleaved(probes, self.plan, told)
         for mode, each in ready.items():
             self._keep(self._measured(mode, each, times[mode]))
@@ -172,6 +172,16 @@ class WorkloadRun:
             weight_bytes=workload.weight_bytes if workload else None,
             **more,
         )
+
+
+def probe_of(prepared: Prepared) -> ForwardProbe:
+    """What is timed of a workload that is ready in one mode."""
+    return ForwardProbe(
+        prepared.forward,
+        synchronise=prepared.synchronise,
+        host=prepared.host,
+        pipelined=prepared.unpipelined is None,
+    )
 
 
 class UnrepeatableError(FtaxError):
