@@ -154,6 +154,59 @@ class DeviceFacts(Record, frozen=True, kw_only=True):
     facts: dict[str, FactValue] = {}
 
 
+class KernelShape(Record, frozen=True, kw_only=True):
+    """What a kernel asks for: its sizes, a thread's registers, a block's shared memory."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    registers: int
+    shared_bytes: int
+
+
+class HostCall(Record, frozen=True, kw_only=True):
+    """One call that caused operations of the device, at the same place of every forward.
+
+    `begin_s` (after the forward's begin) and `duration_s` have one value per forward.
+    """
+
+    name: str
+    begin_s: list[float]
+    duration_s: list[float]
+
+
+class DeviceOperation(Record, frozen=True, kw_only=True):
+    """One kernel, copy or set, at the same place of every forward.
+
+    `call` is the index of the host call it came from, None where the trace has none; one call of a
+    graph launch has many. `start_s` (after the forward's begin) and `duration_s` have one value per
+    forward.
+    """
+
+    kind: Literal["kernel", "copy", "set"]
+    name: str
+    call: int | None
+    start_s: list[float]
+    duration_s: list[float]
+    shape: KernelShape | None = None
+
+
+class DevicePass(Record, frozen=True, kw_only=True):
+    """What the device did in each of some steady forwards, from a tracer's records.
+
+    `busy_s` (the time covered by at least one operation), `latency_s` and `host_s` have one value
+    per forward, all of them under the tracer. `other_calls` counts, by name, the calls of the first
+    forward that caused no operation.
+    """
+
+    operations: list[DeviceOperation]
+    calls: list[HostCall]
+    busy_s: list[float]
+    latency_s: list[float]
+    host_s: list[float]
+    other_calls: dict[str, int] = {}
+    facts: dict[str, FactValue] = {}
+
+
 class Roofline(Record, frozen=True, kw_only=True):
     """One measured peak of a device: a large matrix product or a large copy, over and over.
 
@@ -181,8 +234,9 @@ class Case(Record, frozen=True, kw_only=True):
 
     `latency`, `host` and `pipelined` are seconds per forward (`interleaving`); `blocks` says how
     many samples of `latency` each block has; `solo` is the latency in a process where no other mode
-    runs. `costs_s` is what making it ready took, step by step, once. `relative_norm` and
-    `largest_difference` say how far its outputs are from eager's.
+    runs, `device_pass` what the device did in a process that was traced. `costs_s` is what making
+    it ready took, step by step, once. `relative_norm` and `largest_difference` say how far its
+    outputs are from eager's.
 
     `macs` are multiply-accumulates of one forward, `activation_bytes` what its operations write,
     `executed` the operations of one forward by name, `peak_memory_bytes` the most that the mode
@@ -215,6 +269,7 @@ class Case(Record, frozen=True, kw_only=True):
     pipelined: Data | None = None
     blocks: list[int] = []
     solo: Data | None = None
+    device_pass: DevicePass | None = None
     costs_s: dict[str, float] = {}
     relative_norm: float | None = None
     largest_difference: float | None = None

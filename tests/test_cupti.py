@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import enum
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType, SimpleNamespace
@@ -10,12 +11,18 @@ from typing import Any
 
 import pytest
 
-from ftax_micro.devices.contract import TracedCall, TracedKernel
+from ftax_micro.devices.tracing import TracedCall, TracedOperation
 from ftax_micro.errors import Skip, UnknownNameError
 from ftax_micro.profilers import TRACERS
 from ftax_micro.profilers.cupti import CUPTI, CuptiTracer, TracingError
+from ftax_micro.records import KernelShape
 
-KINDS = SimpleNamespace(DRIVER=4, RUNTIME=5, CONCURRENT_KERNEL=10)
+KINDS = SimpleNamespace(DRIVER=4, RUNTIME=5, CONCURRENT_KERNEL=10, MEMCPY=1, MEMSET=2)
+
+
+class CopyKind(enum.IntEnum):
+    HTOD = 1
+    DTOH = 2
 
 
 class cuptiError(Exception):  # noqa: N801 - the real one's name
@@ -26,6 +33,8 @@ class Cupti(ModuleType):
     """Notes what is asked of it; hands over what it is given at a flush."""
 
     ActivityKind = KINDS
+    ActivityMemcpyKind = CopyKind
+    CallbackDomain = SimpleNamespace(DRIVER_API=1, RUNTIME_API=2)
 
     def __init__(self) -> None:
         super().__init__("cupti.cupti")
@@ -67,6 +76,14 @@ class Cupti(ModuleType):
         assert self.completed is not None
         self.completed(records)
 
+    def get_callback_name(self, domain: int, number: int) -> str:
+        self._note("name", domain, number)
+        return {1: "cuLaunchKernel", 2: "cudaLaunchKernel"}[domain]
+
+    def get_timestamp(self) -> int:
+        self._note("timestamp")
+        return 1234
+
     def activity_get_num_dropped_records(self, context: int, stream: int, into: int) -> None:
         assert (context, stream) == (0, 0)
         ctypes.c_size_t.from_address(into).value = self.dropped
@@ -84,12 +101,24 @@ def cupti(monkeypatch: pytest.MonkeyPatch) -> Cupti:
 
 
 def call(correlation: int, start: int, end: int, kind: int = 4) -> SimpleNamespace:
-    return SimpleNamespace(kind=kind, correlation_id=correlation, start=start, end=end)
+    return SimpleNamespace(kind=kind, correlation_id=correlation, start=start, end=end, cbid=307)
+
+
+SHAPE = KernelShape(grid=(8, 2, 1), block=(256, 1, 1), registers=32, shared_bytes=1536)
 
 
 def kernel(correlation: int, start: int, end: int) -> SimpleNamespace:
+    sizes = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}
+    sizes |= {"grid_x": 8, "grid_y": 2, "block_x": 256, "registers_per_thread": 32}
+    sizes |= {"static_shared_memory": 1024, "dynamic_shared_memory": 512, "graph_node_id": 0}
     return SimpleNamespace(
-        kind=10, correlation_id=correlation, start=start, end=end, name="ftax_null"
+        kind=10, correlation_id=correlation, start=start, end=end, name="ftax_null", **sizes
+    )
+
+
+def transfer(kind: int, correlation: int, copy_kind: int = 0) -> SimpleNamespace:
+    return SimpleNamespace(
+        kind=kind, correlation_id=correlation, start=5, end=9, copy_kind=copy_kind, graph_node_id=3
     )
 
 
@@ -101,23 +130,48 @@ def test_it_is_opened_by_name() -> None:
 
 def test_it_attaches_before_it_asks_for_records(cupti: Cupti) -> None:
     tracer = CUPTI.start()
-    assert cupti.asked == ["subscribe", "register", "enable 4", "enable 5", "enable 10"]
+    kinds = (4, 5, 10, 1, 2)
+    assert cupti.asked == ["subscribe", "register", *(f"enable {kind}" for kind in kinds)]
     assert str(tracer.facts["tracer"]).startswith("cupti-python ")
-    assert tracer.facts["tracer_records"] == "driver runtime concurrent_kernel"
+    assert tracer.facts["tracer_records"] == "driver runtime concurrent_kernel memcpy memset"
     tracer.stop()
-    assert cupti.asked[5:] == ["disable 4", "disable 5", "disable 10", "unsubscribe 77"]
+    assert cupti.asked[7:] == [*(f"disable {kind}" for kind in kinds), "unsubscribe 77"]
 
 
 def test_records_are_taken_once(cupti: Cupti) -> None:
     tracer = CUPTI.start()
     cupti.waiting = [call(1, 10, 20), kernel(1, 30, 40), call(2, 50, 60, kind=5)]
     trace = tracer.take()
-    assert cupti.asked[-1] == "flush 1"
-    assert trace.calls == [TracedCall(1, 10, 20), TracedCall(2, 50, 60)]
-    assert trace.kernels == [TracedKernel(1, "ftax_null", 30, 40)]
+    assert "flush 1" in cupti.asked
+    assert trace.calls == [
+        TracedCall(1, 10, 20, "cuLaunchKernel"),
+        TracedCall(2, 50, 60, "cudaLaunchKernel"),
+    ]
+    assert trace.operations == [TracedOperation(1, "ftax_null", 30, 40, shape=SHAPE)]
     assert trace.dropped == 0
     again = tracer.take()
-    assert (again.calls, again.kernels) == ([], [])
+    assert (again.calls, again.operations) == ([], [])
+
+
+def test_copies_and_sets_are_operations_and_the_names_of_calls_are_asked_for_once(
+    cupti: Cupti,
+) -> None:
+    tracer = CUPTI.start()
+    cupti.waiting = [call(1, 1, 2), transfer(1, 1, CopyKind.DTOH), transfer(2, 2), call(2, 3, 4)]
+    trace = tracer.take()
+    assert trace.operations == [
+        TracedOperation(1, "copy DTOH", 5, 9, kind="copy", graph_node=3),
+        TracedOperation(2, "set", 5, 9, kind="set", graph_node=3),
+    ]
+    assert [asked for asked in cupti.asked if asked.startswith("name")] == ["name 1 307"]
+
+
+def test_its_clock_can_be_read(cupti: Cupti) -> None:
+    tracer = CUPTI.start()
+    assert tracer.now_ns() == 1234
+    cupti.refuses["timestamp"] = cuptiError("NOT_INITIALIZED (15)")
+    with pytest.raises(TracingError, match="CUPTI failed"):
+        tracer.now_ns()
 
 
 def test_what_was_dropped_or_has_no_times_is_counted(cupti: Cupti) -> None:
@@ -126,7 +180,7 @@ def test_what_was_dropped_or_has_no_times_is_counted(cupti: Cupti) -> None:
     cupti.waiting = [kernel(1, 0, 0), call(2, 0, 5), kernel(3, 10, 20)]
     trace = tracer.take()
     assert trace.dropped == 5
-    assert [each.correlation for each in trace.kernels] == [3]
+    assert [each.correlation for each in trace.operations] == [3]
     cupti.dropped = 0
     assert tracer.take().dropped == 0
 
@@ -134,7 +188,7 @@ def test_what_was_dropped_or_has_no_times_is_counted(cupti: Cupti) -> None:
 def test_nothing_is_raised_into_its_threads_but_all_is_told(cupti: Cupti) -> None:
     tracer = CUPTI.start()
     cupti.waiting = [SimpleNamespace(kind=10)]
-    with pytest.raises(TracingError, match=r"records cannot be read: AttributeError.*correlation"):
+    with pytest.raises(TracingError, match=r"records cannot be read: AttributeError.*start"):
         tracer.take()
 
 

@@ -6,16 +6,16 @@ import math
 
 import pytest
 
-from ftax_micro.devices.contract import Trace, TracedCall, TracedKernel
 from ftax_micro.devices.cuda import traced_loops
 from ftax_micro.devices.cuda.loops import Loops
 from ftax_micro.devices.cuda.traced_loops import TracedLoops, begins_to_begins, durations
+from ftax_micro.devices.tracing import Trace, TracedCall, TracedOperation
 
 LAUNCH = TracedCall(1, 1_000, 2_000)
 
 
-def kernel(correlation: int, start_ns: int, end_ns: int = 0, name: str = "k") -> TracedKernel:
-    return TracedKernel(correlation, name, start_ns, end_ns or start_ns + 500)
+def kernel(correlation: int, start_ns: int, end_ns: int = 0, name: str = "k") -> TracedOperation:
+    return TracedOperation(correlation, name, start_ns, end_ns or start_ns + 500)
 
 
 def test_calls_and_kernels_belong_together_by_their_correlation() -> None:
@@ -66,6 +66,9 @@ class Lossy:
     def take(self) -> Trace:
         self.taken += 1
         return Trace([], [], 1)
+
+    def now_ns(self) -> int:
+        return 0
 
     def stop(self) -> None: ...
 

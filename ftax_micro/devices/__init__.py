@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from ftax_micro.devices.contract import Device, Tracer
+from ftax_micro.devices.contract import Device
+from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import DeviceUnavailableError, UnknownNameError
 
 _NAMES = ("auto", "all", "cpu", "cuda", "cuda:N")

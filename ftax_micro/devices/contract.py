@@ -43,56 +43,6 @@ TRACER = "tracer"
 
 
 @dataclass(frozen=True)
-class TracedCall:
-    """One call of the driver or the runtime, as the tracer saw it; nanoseconds of its clock.
-
-    `correlation` is what a call shares with the operations it caused on the device.
-    """
-
-    correlation: int
-    start_ns: int
-    end_ns: int
-
-
-@dataclass(frozen=True)
-class TracedKernel:
-    """One kernel on the device; nanoseconds on the same clock as the calls'."""
-
-    correlation: int
-    name: str
-    start_ns: int
-    end_ns: int
-
-
-@dataclass(frozen=True)
-class Trace:
-    """What a tracer recorded; `dropped` counts the records that it had no room or no time for."""
-
-    calls: list[TracedCall]
-    kernels: list[TracedKernel]
-    dropped: int = 0
-
-
-class Tracer(Protocol):
-    """A tracer that records everything this process asks of its device."""
-
-    name: str
-
-    @property
-    def facts(self) -> Mapping[str, FactValue]:
-        """What tells this tracer from another: its version, what it records."""
-
-    def take(self) -> Trace:
-        """Everything recorded since the last call; the device must be idle.
-
-        Errors: `errors.FtaxError` where the tracer fails.
-        """
-
-    def stop(self) -> None:
-        """Record no more. The process stays one that was traced."""
-
-
-@dataclass(frozen=True)
 class Subtracted:
     """Another row of the device whose value is part of a row's, and is taken off it.
 

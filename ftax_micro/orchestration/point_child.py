@@ -16,7 +16,8 @@ from pathlib import Path
 import msgspec
 
 from ftax_micro.devices import open_device
-from ftax_micro.devices.contract import TRACER, Device, Tracer
+from ftax_micro.devices.contract import TRACER, Device
+from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import FtaxError, Interrupted, Skip
 from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
 from ftax_micro.orchestration.point_job import (

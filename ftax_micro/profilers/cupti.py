@@ -1,9 +1,10 @@
 """NVIDIA's CUPTI through its own Python package, cupti-python.
 
-Activity records only: each call of the driver and of the runtime, and each kernel on the device, on
-one clock. CUPTI asks for empty buffers and hands full ones back by calls into Python, from its own
-threads or from the call that needs room, so buffers are large and are handed back on demand, by
-`take`. Its records live in the buffer: they are read before the call back returns.
+Activity records only: each call of the driver and of the runtime, and each kernel, copy and set on
+the device, on one clock. CUPTI asks for empty buffers and hands full ones back by calls into
+Python, from its own threads or from the call that needs room, so buffers are large and are handed
+back on demand, by `take`. Its records live in the buffer: they are read before the call back
+returns.
 
 Facts about the interface: NVIDIA's CUPTI documentation, "Activity API" and "Initialization", and
 that of cupti-python 13.
@@ -15,12 +16,12 @@ import ctypes
 import importlib
 import importlib.metadata
 import importlib.util
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
 
-from ftax_micro.devices.contract import Trace, TracedCall, TracedKernel
+from ftax_micro.devices.tracing import Trace, TracedCall, TracedOperation
 from ftax_micro.errors import FtaxError, Skip
-from ftax_micro.records import FactValue
+from ftax_micro.records import FactValue, KernelShape
 
 _PACKAGE = "cupti-python"
 # Room for some ten thousand launches: one buffer outlasts every burst. NVIDIA advises 1 to 10 MB.
@@ -29,7 +30,7 @@ _BUFFER_BYTES = 8 << 20
 _NO_LIMIT = 0
 # Also buffers that are not full.
 _FLUSH_FORCED = 1
-_KINDS = ("DRIVER", "RUNTIME", "CONCURRENT_KERNEL")
+_KINDS = ("DRIVER", "RUNTIME", "CONCURRENT_KERNEL", "MEMCPY", "MEMSET")
 
 # What CUPTI's refusals mean here, by the name of its status.
 _ADVICE = {
@@ -88,9 +89,16 @@ class CuptiTracer:
 
     def __init__(self, cupti: Any) -> None:
         self._cupti = cupti
-        self._kernel_kind = int(cupti.ActivityKind.CONCURRENT_KERNEL)
+        kinds = cupti.ActivityKind
+        self._readers: dict[int, Callable[[Any], TracedOperation]] = {
+            int(kinds.CONCURRENT_KERNEL): _kernel,
+            int(kinds.MEMCPY): self._copy,
+            int(kinds.MEMSET): _set,
+        }
+        self._runtime_kind = int(kinds.RUNTIME)
+        self._call_names: dict[tuple[bool, int], str] = {}
         self._calls: list[TracedCall] = []
-        self._kernels: list[TracedKernel] = []
+        self._operations: list[TracedOperation] = []
         self._untimed = 0
         self._failure: Exception | None = None
         self._subscriber: Any = None
@@ -109,6 +117,13 @@ class CuptiTracer:
         for kind in _KINDS:
             cupti.activity_enable(getattr(cupti.ActivityKind, kind))
 
+    def now_ns(self) -> int:
+        """The time on the clock of the records. Errors: `TracingError`."""
+        try:
+            return int(self._cupti.get_timestamp())
+        except Exception as error:
+            raise TracingError(f"CUPTI failed: {_refusal(error)}") from error
+
     def take(self) -> Trace:
         """Everything recorded since the last call. Errors: `TracingError`."""
         try:
@@ -118,8 +133,8 @@ class CuptiTracer:
             raise TracingError(f"CUPTI failed: {_refusal(error)}") from error
         if self._failure is not None:
             raise TracingError(f"CUPTI's records cannot be read: {_words(self._failure)}")
-        trace = Trace(self._calls, self._kernels, dropped + self._untimed)
-        self._calls, self._kernels, self._untimed = [], [], 0
+        trace = Trace(self._calls, self._operations, dropped + self._untimed)
+        self._calls, self._operations, self._untimed = [], [], 0
         return trace
 
     def stop(self) -> None:
@@ -155,13 +170,60 @@ class CuptiTracer:
             self._failure = error
 
     def _record(self, record: Any) -> None:
-        correlation, start, end = record.correlation_id, record.start, record.end
-        if not start or not end:  # CUPTI's word for a time that it could not get
+        if not record.start or not record.end:  # CUPTI's word for a time that it could not get
             self._untimed += 1
-        elif record.kind == self._kernel_kind:
-            self._kernels.append(TracedKernel(correlation, record.name, start, end))
-        else:
-            self._calls.append(TracedCall(correlation, start, end))
+            return
+        reader = self._readers.get(record.kind)
+        if reader is not None:
+            self._operations.append(reader(record))
+            return
+        name = self._call_name(record.kind == self._runtime_kind, record.cbid)
+        self._calls.append(TracedCall(record.correlation_id, record.start, record.end, name))
+
+    def _copy(self, record: Any) -> TracedOperation:
+        direction = self._cupti.ActivityMemcpyKind(record.copy_kind).name
+        return _transfer(record, "copy", f"copy {direction}")
+
+    def _call_name(self, runtime: bool, number: int) -> str:
+        known = self._call_names.get((runtime, number))
+        if known is None:
+            domains = self._cupti.CallbackDomain
+            domain = domains.RUNTIME_API if runtime else domains.DRIVER_API
+            known = str(self._cupti.get_callback_name(int(domain), number))
+            self._call_names[runtime, number] = known
+        return known
+
+
+def _kernel(record: Any) -> TracedOperation:
+    shape = KernelShape(
+        grid=(record.grid_x, record.grid_y, record.grid_z),
+        block=(record.block_x, record.block_y, record.block_z),
+        registers=record.registers_per_thread,
+        shared_bytes=record.static_shared_memory + record.dynamic_shared_memory,
+    )
+    return TracedOperation(
+        record.correlation_id,
+        record.name,
+        record.start,
+        record.end,
+        graph_node=record.graph_node_id,
+        shape=shape,
+    )
+
+
+def _set(record: Any) -> TracedOperation:
+    return _transfer(record, "set", "set")
+
+
+def _transfer(record: Any, kind: Literal["copy", "set"], name: str) -> TracedOperation:
+    return TracedOperation(
+        record.correlation_id,
+        name,
+        record.start,
+        record.end,
+        kind=kind,
+        graph_node=record.graph_node_id,
+    )
 
 
 def _ignore(*_: Any) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ftax_micro.devices._extension import core
-from ftax_micro.devices.contract import FloorRow, Tracer
+from ftax_micro.devices.contract import FloorRow
 from ftax_micro.devices.cpu import measured_clock
 from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cuda.broken import BrokenContext
@@ -20,6 +20,7 @@ from ftax_micro.devices.cuda.stream_rows import stream_rows
 from ftax_micro.devices.cuda.traced_loops import TracedLoops
 from ftax_micro.devices.cuda.traced_rows import with_traced_rows
 from ftax_micro.devices.cuda.wait_rows import wait_rows
+from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import DeviceUnavailableError, FtaxError, Hung
 from ftax_micro.gpu_monitor import GpuMonitor
 from ftax_micro.records import DeviceFacts, DeviceState

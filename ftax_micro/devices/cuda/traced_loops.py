@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ftax_micro.devices.contract import Trace, Tracer
 from ftax_micro.devices.cuda.loops import Loops
+from ftax_micro.devices.tracing import Trace, Tracer
 from ftax_micro.records import FactValue, Setting
 
 # A launch leaves a record of the call and one of the kernel, some 300 bytes together: so many are
@@ -74,7 +74,9 @@ def durations(trace: Trace, kernel: str, expected: int) -> list[float]:
     """Seconds from begin to end of every kernel of that name; NaN for those `expected` that are not
     in the trace.
     """
-    found = [(each.end_ns - each.start_ns) * 1e-9 for each in trace.kernels if each.name == kernel]
+    found = [
+        (each.end_ns - each.start_ns) * 1e-9 for each in trace.operations if each.name == kernel
+    ]
     return [*found, *[math.nan] * (expected - len(found))]
 
 
@@ -92,7 +94,7 @@ def begins_to_begins(trace: Trace, kernel: str, expected: int) -> list[float]:
         begins[call.correlation] = min(known, call.start_ns)
     matched = sorted(
         (begins[each.correlation], each.start_ns)
-        for each in trace.kernels
+        for each in trace.operations
         if each.name == kernel and each.correlation in begins
     )
     found = [(start - begin) * 1e-9 for begin, start in matched]

@@ -21,9 +21,16 @@ _driver = ctypes.CDLL(os.environ["FTAX_MICRO_CUDA_DRIVER"])
 
 
 class ActivityKind(enum.IntEnum):
+    MEMCPY = 1
+    MEMSET = 2
     DRIVER = 4
     RUNTIME = 5
     CONCURRENT_KERNEL = 10
+
+
+class CallbackDomain(enum.IntEnum):
+    DRIVER_API = 1
+    RUNTIME_API = 2
 
 
 class Result(enum.IntEnum):
@@ -52,6 +59,9 @@ class _Raw(ctypes.Structure):
 
 class _Record:
     """As the real ones, it dies with its buffer."""
+
+    cbid = graph_node_id = dynamic_shared_memory = static_shared_memory = 0
+    grid_x = grid_y = grid_z = block_x = block_y = block_z = registers_per_thread = 1
 
     def __init__(self, raw: _Raw) -> None:
         self.kind, self.correlation_id = int(raw.kind), int(raw.correlation)
@@ -125,6 +135,14 @@ def activity_flush_all(flag: int) -> None:
     while count := _driver.fake_cuda_trace_take(raw, len(raw)):
         assert _State.completed is not None
         _State.completed(_kept([raw[index] for index in range(count)]))
+
+
+def get_callback_name(domain: int, number: int) -> str:
+    return f"{CallbackDomain(domain).name} {number}"
+
+
+def get_timestamp() -> int:
+    return time.monotonic_ns()
 
 
 def activity_get_num_dropped_records(context: int, stream_id: int, dropped: int) -> None:
