@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from ftax_micro.records import Case, Data, Measurement, Roofline
+from ftax_micro.records import Case, Data, DevicePass, Measurement, Roofline
 
 # No time in seconds and no count comes near; sums of a few of them stay finite.
 _ABSURD = 1e15
@@ -27,8 +27,27 @@ def check_case(case: Case, path: str = "") -> None:
     if case.latency is not None and sum(case.blocks) != len(case.latency.samples):
         raise invalid("Blocks do not add up to the samples of `latency`", f"{path}.blocks")
     _check_numbers(case.costs_s.values(), f"{path}.costs_s")
+    if case.device_pass is not None:
+        _check_device_pass(case.device_pass, f"{path}.device_pass")
     if any(count < 0 for count in case.executed.values()):
         raise invalid("No operation runs less than never", f"{path}.executed")
+
+
+def _check_device_pass(found: DevicePass, path: str) -> None:
+    """As many values at every place as there were forwards, and calls that exist."""
+    series = {"busy_s": found.busy_s, "latency_s": found.latency_s, "host_s": found.host_s}
+    for place, call in enumerate(found.calls):
+        series[f"calls[{place}].begin_s"] = call.begin_s
+        series[f"calls[{place}].duration_s"] = call.duration_s
+    for place, each in enumerate(found.operations):
+        series[f"operations[{place}].start_s"] = each.start_s
+        series[f"operations[{place}].duration_s"] = each.duration_s
+        if each.call is not None and not 0 <= each.call < len(found.calls):
+            raise invalid(f"There is no call {each.call}", f"{path}.operations[{place}].call")
+    for name, values in series.items():
+        if len(values) != len(found.latency_s) or not values:
+            raise invalid("Expected one value per forward", f"{path}.{name}")
+        _check_numbers(values, f"{path}.{name}")
 
 
 def check_roofline(peak: Roofline, path: str = "") -> None:

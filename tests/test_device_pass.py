@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from ftax_micro.devices.tracing import Trace, TracedCall, TracedOperation
 from ftax_micro.orchestration.device_pass import (
@@ -15,6 +17,8 @@ from ftax_micro.orchestration.device_pass import (
     device_pass,
     trace_forwards,
 )
+from ftax_micro.records import Case, DevicePass
+from ftax_micro.result_rules import check_case
 
 SET = TracedOperation(3, "set", 9_000, 9_100, kind="set")
 
@@ -103,6 +107,37 @@ def test_time_that_two_operations_share_is_busy_once() -> None:
     overlapping = [kernel(1, 0), kernel(1, 50), kernel(1, 60, 10), kernel(1, 400)]
     assert busy_ns(overlapping) == 250
     assert busy_ns([]) == 0
+
+
+def test_a_stored_pass_must_have_one_value_per_forward_and_calls_that_exist() -> None:
+    found = device_pass([forward(0, kernel(1, 100)), forward(0, kernel(1, 110))], {})
+    check_case(case_with(found))
+    (operation,) = found.operations
+    wrong = {
+        r"one value per forward - at `\$.device_pass.busy_s": replace(found, busy_s=[1e-9]),
+        r"There is no call 9 - at `\$.device_pass.operations\[0\].call": replace(
+            found, operations=[replace(operation, call=9)]
+        ),
+        r"Not a number below .* - at `\$.device_pass.operations\[0\].start_s": replace(
+            found, operations=[replace(operation, start_s=[float("nan"), 1.0])]
+        ),
+        r"one value per forward - at `\$.device_pass.latency_s`": replace(found, latency_s=[]),
+    }
+    for message, broken in wrong.items():
+        with pytest.raises(msgspec.ValidationError, match=message):
+            check_case(case_with(broken))
+
+
+def case_with(found: DevicePass) -> Case:
+    return Case(
+        model="m",
+        mode="eager",
+        device="cuda:0",
+        dtype="fp32",
+        status="failed",
+        reason="only its device pass matters here",
+        device_pass=found,
+    )
 
 
 class Device:
