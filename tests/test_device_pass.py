@@ -121,7 +121,7 @@ def test_a_stored_pass_must_have_one_value_per_forward_and_calls_that_exist() ->
         r"Not a number below .* - at `\$.device_pass.operations\[0\].start_s": replace(
             found, operations=[replace(operation, start_s=[float("nan"), 1.0])]
         ),
-        r"one value per forward - at `\$.device_pass.latency_s`": replace(found, latency_s=[]),
+        r"one value per forward - at `\$.device_pass.host_s`": replace(found, host_s=[]),
     }
     for message, broken in wrong.items():
         with pytest.raises(msgspec.ValidationError, match=message):
