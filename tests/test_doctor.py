@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from diagnosing import install, only, scene
+from diagnosing import only, scene
 from fake_results import environment, gpu
 
 import ftax_micro
@@ -17,7 +17,7 @@ from ftax_micro.devices import _extension
 from ftax_micro.errors import ExtensionError, Skip
 from ftax_micro.facts import ProcessFacts
 from ftax_micro.findings import Finding
-from ftax_micro.orchestration import diagnosis
+from ftax_micro.orchestration import diagnosis, diagnosis_models
 from ftax_micro.orchestration.scene import Scene
 
 pytestmark = pytest.mark.usefixtures("no_wheels")
@@ -48,6 +48,14 @@ def test_every_part_has_a_finding_and_every_trouble_an_advice() -> None:
         assert (
             finding.status == "ok" or finding.advice or "check itself failed" in finding.detail
         ), finding
+
+
+@pytest.fixture(autouse=True)
+def no_import_of_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes seconds; test_doctor_models has it."""
+    monkeypatch.setattr(
+        diagnosis_models, "_try", lambda names, *_: dict.fromkeys(names, ("", None))
+    )
 
 
 def test_the_real_machine_can_be_diagnosed() -> None:
@@ -117,33 +125,6 @@ def test_the_cpu_device(
     assert finding.status == status
     assert words in finding.detail
     assert diagnosis.can_measure([finding])
-
-
-@pytest.mark.parametrize(
-    ("name", "versions", "status", "detail"),
-    [
-        ("torch", {}, "missing", "not installed"),
-        ("torch", {"torch": "2.9.0"}, "ok", "torch 2.9.0"),
-        ("onnxruntime", {"onnxruntime-gpu": "1.23"}, "ok", "onnxruntime-gpu 1.23"),
-        (
-            "onnxruntime",
-            {"onnxruntime-gpu": "1.23", "onnxruntime": "1.22"},
-            "warning",
-            "overwrites",
-        ),
-    ],
-)
-def test_packages(
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    versions: dict[str, str],
-    status: str,
-    detail: str,
-) -> None:
-    install(monkeypatch, versions)
-    finding = only(diagnosis.check_package(scene(), name=name))
-    assert finding.status == status
-    assert detail in finding.detail
 
 
 def test_the_environment_is_judged() -> None:

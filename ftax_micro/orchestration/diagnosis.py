@@ -1,22 +1,21 @@
 """What can run here and, for what cannot, why: one small check for each part.
 
-Nothing is measured but the clock, no CUDA context is made, and no optional package is imported:
-a diagnosis must not need what it diagnoses. A check that itself goes wrong is a finding.
+Nothing is measured but the clock, no CUDA context is made, and no optional package is imported into
+this process: a diagnosis must not need what it diagnoses. A check that itself goes wrong is a
+finding.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ftax_micro.environment import capture_environment
 from ftax_micro.errors import ExtensionError, Skip
 from ftax_micro.fact_reader import reason_of
 from ftax_micro.findings import Finding, FindingStatus
-from ftax_micro.orchestration import diagnosis_cuda, diagnosis_tracing
+from ftax_micro.orchestration import diagnosis_cuda, diagnosis_models, diagnosis_tracing
 from ftax_micro.orchestration.scene import Scene
 from ftax_micro.trust import trust_warnings
 from ftax_micro.units import format_seconds
@@ -25,19 +24,6 @@ EXTENSION = "extension"
 CPU_DEVICE = "cpu device"
 # Without these nothing can be measured.
 ESSENTIAL = (EXTENSION, CPU_DEVICE)
-
-# Packages that later rungs and modes are made of, each with the distributions that bring it.
-PACKAGES: Mapping[str, tuple[str, ...]] = {
-    "torch": ("torch",),
-    "onnxruntime": ("onnxruntime", "onnxruntime-gpu"),
-    "transformers": ("transformers",),
-    "cupy": ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy"),
-    "triton": ("triton",),
-    "numba": ("numba",),
-    "numba-cuda": ("numba-cuda",),
-    "cuda-core": ("cuda-core",),
-}
-
 
 Check = Callable[[Scene], Iterable[Finding]]
 
@@ -118,29 +104,6 @@ def check_cpu_device(_scene: Scene) -> Iterable[Finding]:
     yield Finding(part=CPU_DEVICE, status="ok", detail=detail)
 
 
-def check_package(_scene: Scene, *, name: str) -> Iterable[Finding]:
-    """One optional package, by its metadata."""
-    found = {each: _version(each) for each in PACKAGES[name]}
-    versions = {each: version for each, version in found.items() if version is not None}
-    text = ", ".join(f"{key} {version}" for key, version in versions.items())
-    if not versions:
-        advice = f"optional; `pip install {PACKAGES[name][0]}`"
-        yield Finding(part=name, status="missing", detail="not installed", advice=advice)
-    elif len(versions) > 1:
-        detail = f"{text}: they install the same module, and one overwrites the other"
-        advice = "uninstall all of them, then install the one you want"
-        yield Finding(part=name, status="warning", detail=detail, advice=advice)
-    else:
-        yield Finding(part=name, status="ok", detail=text)
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
 def check_environment(scene: Scene) -> Iterable[Finding]:
     """What in this environment would falsify or shift numbers; graver things first."""
     uuids = None if scene.environment.gpus else ()
@@ -166,6 +129,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("cuda runtime", diagnosis_cuda.check_runtime),
     ("tracing", diagnosis_tracing.check_tracing),
     ("nvml", diagnosis_cuda.check_nvml),
-    *((name, functools.partial(check_package, name=name)) for name in PACKAGES),
+    ("models", diagnosis_models.check_models),
+    ("compiler", diagnosis_models.check_compiler),
     ("environment", check_environment),
 )
