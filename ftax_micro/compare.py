@@ -13,6 +13,7 @@ from ftax_micro import cli
 
 if TYPE_CHECKING:
     from ftax_micro.analysis.comparison import ComparedRow, Comparison, Ratio
+    from ftax_micro.results import Result
 
 # What --fail-on may name, and the verdicts each stands for.
 FAIL_ON = {
@@ -128,17 +129,29 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 def _compare(args: argparse.Namespace) -> Comparison:
     from ftax_micro.analysis.comparison import compare_results
-    from ftax_micro.results import load_result
 
     baseline = baseline_index(args.baseline, args.files)
     return compare_results(
-        [load_result(path) for path in args.files],
+        [_load_floor(path) for path in args.files],
         baseline=baseline,
         confidence=args.confidence,
         margin=args.margin,
         labels=labels_of(args.files),
         probes=args.probe,
     )
+
+
+def _load_floor(path: Path) -> Result:
+    """The result at `path`, which must have a launch floor; model latencies are left out."""
+    from ftax_micro.errors import UsageError
+    from ftax_micro.results import load_result
+
+    result = load_result(path)
+    if result.cases and not result.measurements:
+        raise UsageError(f"{path} has model latencies and no launch floor; floors are compared")
+    if result.cases:
+        cli.message(f"ftax-micro: of {path} only the launch floor is compared")
+    return result
 
 
 def baseline_index(text: str | None, files: Sequence[Path]) -> int:

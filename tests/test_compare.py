@@ -239,6 +239,22 @@ def test_an_unreadable_file_is_one_line_with_its_name(
         assert words in err
 
 
+def test_model_latencies_are_not_compared_and_that_is_said(
+    run: Run, files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    case = {"model": "m", "mode": "eager", "device": "cpu", "dtype": "fp32"}
+    case |= {"status": "skipped", "reason": "no torch"}
+    both, latencies = tmp_path / "both.json", tmp_path / "latencies.json"
+    both.write_bytes(_document(kind="model_latency", cases=[case]))
+    latencies.write_bytes(_document(kind="model_latency", cases=[case], measurements=[]))
+    code, out, err = run(files[0], both)
+    assert (code, err) == (0, f"ftax-micro: of {both} only the launch floor is compared\n")
+    assert out
+    code, out, err = run(files[0], latencies)
+    assert (code, out) == (2, "")
+    assert f"{latencies} has model latencies and no launch floor" in err
+
+
 def test_a_folder_and_a_missing_file_are_unreadable(
     run: Run, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
