@@ -1,0 +1,117 @@
+"""Multiply-accumulates: hand-computed, as published, and never too few in silence."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+from tiny_models import tiny
+
+from ftax_micro.errors import Skip
+from ftax_micro.models import known_models
+from ftax_micro.models.contract import Shape
+from ftax_micro.models.macs import count_macs, module_macs
+from ftax_micro.models.request import own_spec, parse_model
+
+if TYPE_CHECKING:
+    import torch
+else:
+    torch = pytest.importorskip("torch", reason="the models extra is not installed")
+
+
+@pytest.fixture(autouse=True)
+def others_warn() -> Iterator[None]:
+    """Libraries' own deprecations, met on import and construction, are not ours to fail on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def tiny_macs(name: str, **sizes: int) -> int:
+    request = parse_model(tiny(name))
+    return count_macs(request.spec, request.overrides, request.spec.shape.replaced(**sizes))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("feed_forward", 2 * 5 * 16 * 32),
+        ("conv1d", 5 * 8 * 8 * 3),
+        # Four gates of 16, from the input and from the state, at each of 5 steps.
+        ("lstm", 5 * 4 * 16 * (16 + 16)),
+        ("rnn", 5 * 16 * (16 + 16)),
+        ("layer_norm", 0),
+        # Three projections in and one out, scores, and what they weigh.
+        ("multi_head_attention", 4 * 5 * 16 * 16 + 2 * 5 * 5 * 16),
+    ],
+)
+def test_a_layer_multiplies_as_often_as_by_hand(name: str, expected: int) -> None:
+    assert tiny_macs(name, sequence=5) == expected
+    assert tiny_macs(name, sequence=5, batch=3) == 3 * expected
+
+
+def test_a_convolution_counts_its_groups() -> None:
+    assert tiny_macs("conv2d", image=7) == 7 * 7 * 8 * 8 * 9
+    assert tiny_macs("depthwise_conv2d", image=7) == 7 * 7 * 8 * 9
+
+
+@pytest.mark.parametrize(("name", "published"), [("resnet50", 4.089e9), ("bert_base", 11.174e9)])
+def test_full_models_have_the_published_number(name: str, published: float) -> None:
+    assert count_macs(known_models()[name]) == pytest.approx(published, rel=1e-3)
+
+
+class AsksForAValue(torch.nn.Module):  # type: ignore[misc]
+    """Cannot run on meta, since its path depends on its input."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        heads = x.reshape(1, 1, -1, 4)
+        mixed = torch.nn.functional.scaled_dot_product_attention(heads, heads, heads)
+        return self.layer(mixed) if bool((x == x).all()) else x
+
+
+def test_what_cannot_run_on_meta_is_counted_where_it_is_attention_included() -> None:
+    module, inputs = AsksForAValue(), torch.ones(3, 4)
+    before = module.layer.weight.clone()
+    spec = own_spec("mine", lambda: (module, inputs))
+    assert count_macs(spec) == 3 * 4 * 2 + 2 * 3 * 3 * 4
+    assert torch.equal(module.layer.weight, before)
+    assert module.layer.weight.requires_grad
+
+
+def test_a_decoder_that_looks_at_its_mask_counts_like_one_that_does_not() -> None:
+    width, words, layers, inner = 32, 16, 2, 128
+    per_layer = words * (4 * width * width + 2 * width * inner) + 2 * words * words * width
+    assert tiny_macs("gpt2", sequence=words) == layers * per_layer
+
+
+@pytest.mark.parametrize("mode", ["inference", "grad"])
+def test_counting_works_in_inference_mode_and_out_of_it(mode: str) -> None:
+    layer = torch.nn.Linear(4, 2)
+    with torch.inference_mode(mode == "inference"):
+        assert module_macs(layer, {"input": torch.ones(3, 4)}) == 24
+
+
+def test_an_operation_of_unknown_cost_makes_the_count_unknown() -> None:
+    with pytest.raises(Skip, match=r"no count of multiply-accumulates is known for aten::_fft_c2c"):
+        tiny_macs("fnet", sequence=8)
+
+    class Inverts(torch.nn.Module):  # type: ignore[misc]
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.inv(x)
+
+    with pytest.raises(Skip, match="aten::linalg_inv_ex"):
+        module_macs(Inverts(), {"x": torch.eye(3)})
+
+
+def test_counting_leaves_torch_s_generator_alone() -> None:
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    count_macs(parse_model(tiny("feed_forward")).spec, shape=Shape(sequence=2))
+    assert torch.equal(torch.rand(3), expected)
