@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ftax_micro.modes.contract import Prepared
+from ftax_micro.modes.executed import dispatched
 from ftax_micro.modes.outputs import on_cpu
 
 if TYPE_CHECKING:
@@ -17,4 +18,8 @@ class Eager:
     def prepare(self, workload: Workload) -> Prepared:
         """Nothing to make ready."""
         module, inputs = workload.module, workload.inputs
-        return Prepared(forward=lambda: module(**inputs), outputs=on_cpu)
+
+        def forward() -> Any:
+            return module(**inputs)
+
+        return Prepared(forward, on_cpu, executed=lambda: dispatched(forward))

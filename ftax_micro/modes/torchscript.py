@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import Skip
 from ftax_micro.modes.contract import Prepared
+from ftax_micro.modes.executed import dispatched
 from ftax_micro.modes.outputs import on_cpu
 from ftax_micro.modes.preparation import preparing
 
@@ -49,4 +50,8 @@ class TorchScript:
             "freeze": frozen_s - traced_s,
             "first_runs": time.perf_counter() - frozen_s,
         }
-        return Prepared(forward=lambda: frozen(*inputs), outputs=on_cpu, costs_s=costs_s)
+
+        def forward() -> Any:
+            return frozen(*inputs)
+
+        return Prepared(forward, on_cpu, costs_s=costs_s, executed=lambda: dispatched(forward))
