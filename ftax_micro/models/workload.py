@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ftax_micro.errors import MissingPackageError, UsageError
 from ftax_micro.models.contract import Inputs, ModelSpec, Overrides, Shape
+from ftax_micro.models.lengths import padded_inputs
 from ftax_micro.models.settle import settle
 
 if TYPE_CHECKING:
@@ -24,6 +25,10 @@ class Workload:
 
     `feedback` names, output by output, the input that it becomes in the next step; a workload with
     `steps` above 1 runs so many of them as one forward. Empty where a forward stands alone.
+
+    `lengths` names the distribution that the sequences' lengths come from (`lengths.LENGTHS`), and
+    `valid` (batch × sequence, on the cpu) is then True where a token is no padding. What a model
+    answers at the other positions means nothing. Both None where nothing is padded.
     """
 
     model: str
@@ -34,6 +39,8 @@ class Workload:
     device: str = "cpu"
     feedback: tuple[str, ...] = ()
     steps: int = 1
+    lengths: str | None = None
+    valid: torch.Tensor | None = None
 
     @property
     def parameters(self) -> int:
@@ -54,12 +61,15 @@ def build_workload(
     dtype: str = "fp32",
     device: str = "cpu",
     seed: int = 0,
+    lengths: str | None = None,
 ) -> Workload:
     """`spec` built at `shape` (default: the spec's own) with everything random drawn from `seed`.
 
     The same arguments give the same weights and inputs, whatever was drawn before; torch's own
-    generator is left as it was. `device` is a torch device.
-    Errors: `UsageError` for settings the model cannot take and unknown dtypes;
+    generator is left as it was. `device` is a torch device. `lengths` pads the sequences from
+    lengths so distributed (`lengths.padded_inputs`).
+    Errors: `UsageError` for settings the model cannot take, unknown dtypes, and `lengths` of a
+    model that knows no padding;
     `MissingPackageError` and `Skip` where its library is missing or cannot build it.
     """
     check_dtype(dtype)
@@ -69,10 +79,13 @@ def build_workload(
         module = spec.build(chosen, settings).eval().requires_grad_(False)
         inputs = spec.inputs(module, chosen, settings)
         settle(module, inputs)
+    valid = None
+    if lengths is not None:
+        inputs, valid = padded_inputs(spec, module, inputs, lengths, seed)
     kind = getattr(torch, DTYPES[dtype])
     moved = {name: _moved(value, kind, device) for name, value in inputs.items()}
     placed = module.to(device=device, dtype=kind)
-    return Workload(spec.name, chosen, dtype, placed, moved, device)
+    return Workload(spec.name, chosen, dtype, placed, moved, device, lengths=lengths, valid=valid)
 
 
 def check_dtype(dtype: str) -> None:

@@ -33,10 +33,15 @@ class Agreement:
 
 
 def check_equal(
-    reference: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], dtype: str
+    reference: Sequence[torch.Tensor],
+    outputs: Sequence[torch.Tensor],
+    dtype: str,
+    valid: torch.Tensor | None = None,
 ) -> Agreement:
     """The agreement of `outputs` with eager's `reference`, compared in double precision.
 
+    Where `valid` (batch × sequence) is given, outputs with a vector for each token are compared at
+    the tokens where it is True.
     Errors: `MismatchError` for another number of outputs, other shapes, values that are not finite,
     a reference that is zero throughout (equality would prove nothing), and a relative norm beyond
     the tolerance of `dtype`, with the largest difference.
@@ -45,7 +50,9 @@ def check_equal(
         raise MismatchError(f"{len(outputs)} outputs, where eager has {len(reference)}")
     if not reference:
         raise MismatchError("eager has no output to compare with")
-    pairs = [_agreement(i, *pair) for i, pair in enumerate(zip(reference, outputs, strict=True))]
+    pairs = [
+        _agreement(i, *pair, valid) for i, pair in enumerate(zip(reference, outputs, strict=True))
+    ]
     worst = Agreement(
         relative_norm=max(each.relative_norm for each in pairs),
         largest=max(each.largest for each in pairs),
@@ -62,17 +69,26 @@ def check_equal(
 def check_finite(outputs: Sequence[torch.Tensor]) -> None:
     """Errors: `MismatchError` where any output holds NaN or an infinity."""
     for index, output in enumerate(outputs):
-        wrong = int((~output.isfinite()).sum())
-        if wrong:
-            raise MismatchError(f"output {index}: {wrong} of {output.numel()} are not finite")
+        _check_finite(index, output)
 
 
-def _agreement(index: int, reference: torch.Tensor, output: torch.Tensor) -> Agreement:
+def _check_finite(index: int, output: torch.Tensor) -> None:
+    wrong = int((~output.isfinite()).sum())
+    if wrong:
+        raise MismatchError(f"output {index}: {wrong} of {output.numel()} are not finite")
+
+
+def _agreement(
+    index: int, reference: torch.Tensor, output: torch.Tensor, valid: torch.Tensor | None
+) -> Agreement:
     if reference.shape != output.shape:
         sizes = f"{tuple(output.shape)} instead of eager's {tuple(reference.shape)}"
         raise MismatchError(f"output {index} has the shape {sizes}")
-    check_finite([reference])
-    check_finite([output])
+    # Not those with two dimensions: one vector for each sentence may be as wide as sentences long.
+    if valid is not None and reference.dim() > 2 and reference.shape[:2] == valid.shape:
+        reference, output = reference[valid], output[valid]
+    _check_finite(index, reference)
+    _check_finite(index, output)
     expected = reference.double()
     norm = float(expected.norm())
     if norm == 0.0:

@@ -32,6 +32,7 @@ class WorkloadRequest:
     dtype: str = "fp32"
     device: str = "cpu"
     threads: int = 1
+    lengths: str | None = None
 
 
 class LatencyProgress(Protocol):
@@ -90,7 +91,12 @@ class WorkloadRun:
     def _build(self) -> None:
         asked = self.request
         self._workload = build_workload(
-            asked.model.spec, asked.model.overrides, asked.shape, asked.dtype, asked.device
+            asked.model.spec,
+            asked.model.overrides,
+            asked.shape,
+            asked.dtype,
+            asked.device,
+            lengths=asked.lengths,
         )
 
     def _ready(self, opened: contextlib.ExitStack) -> dict[str, _Ready]:
@@ -109,7 +115,9 @@ class WorkloadRun:
                     reference = outputs
                 if not isinstance(reference, list):
                     raise Skip(f"there is nothing to compare with: {reference}")
-                ready[mode] = _Ready(prepared, check_equal(reference, outputs, self.request.dtype))
+                valid = self._workload.valid if self._workload else None
+                agreement = check_equal(reference, outputs, self.request.dtype, valid)
+                ready[mode] = _Ready(prepared, agreement)
             except Interrupted:
                 raise
             except Exception as error:
@@ -168,6 +176,7 @@ class WorkloadRun:
             sequence=asked.shape.sequence,
             image=asked.shape.image,
             audio=asked.shape.audio,
+            lengths=asked.lengths,
             parameters=workload.parameters if workload else None,
             weight_bytes=workload.weight_bytes if workload else None,
             **more,
