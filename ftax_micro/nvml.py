@@ -141,6 +141,11 @@ def temperature_c(nvml: Nvml, handle: Any) -> float:
     return float(nvml.ask(names, handle, _TEMPERATURE_GPU))
 
 
+def total_energy_j(nvml: Nvml, handle: Any) -> float:
+    """Joules used since the driver was loaded; Volta and later."""
+    return float(nvml.ask("nvmlDeviceGetTotalEnergyConsumption", handle)) * 1e-3
+
+
 def uuid_texts(uuid: str | bytes) -> list[str]:
     """NVML's spellings of a GPU's UUID, likeliest first. Raises `Unreadable` if it is not one."""
     if isinstance(uuid, str) and uuid.startswith(("GPU-", "MIG-")):

@@ -207,6 +207,24 @@ class DevicePass(Record, frozen=True, kw_only=True):
     facts: dict[str, FactValue] = {}
 
 
+class GpuLoad(Record, frozen=True, kw_only=True):
+    """What a GPU said of itself while forwards followed each other without a wait.
+
+    `forwards` of them took `seconds` and `energy_j` joules; `idle_power_w` is its power just
+    before, at rest with its context open. `sm_activity` is the share of time that SMs had a warp,
+    `sm_occupancy` the share of their warp slots in use, both from 0 to 1, over all SMs and the
+    whole time (NVML's GPM). `reasons` says why a field is None, by its name.
+    """
+
+    forwards: int
+    seconds: float
+    energy_j: float | None = None
+    idle_power_w: float | None = None
+    sm_activity: float | None = None
+    sm_occupancy: float | None = None
+    reasons: dict[str, str] = {}
+
+
 class Roofline(Record, frozen=True, kw_only=True):
     """One measured peak of a device: a large matrix product or a large copy, over and over.
 
@@ -234,7 +252,8 @@ class Case(Record, frozen=True, kw_only=True):
 
     `latency`, `host` and `pipelined` are seconds per forward (`interleaving`); `blocks` says how
     many samples of `latency` each block has; `solo` is the latency in a process where no other mode
-    runs, `device_pass` what the device did in a process that was traced. `costs_s` is what making
+    runs, `device_pass` what the device did in a process that was traced, `gpu_load` what the GPU
+    says of itself. `costs_s` is what making
     it ready took, step by step, once. `relative_norm` and `largest_difference` say how far its
     outputs are from eager's.
 
@@ -270,6 +289,7 @@ class Case(Record, frozen=True, kw_only=True):
     blocks: list[int] = []
     solo: Data | None = None
     device_pass: DevicePass | None = None
+    gpu_load: GpuLoad | None = None
     costs_s: dict[str, float] = {}
     relative_norm: float | None = None
     largest_difference: float | None = None

@@ -27,6 +27,11 @@ def check_case(case: Case, path: str = "") -> None:
     if case.latency is not None and sum(case.blocks) != len(case.latency.samples):
         raise invalid("Blocks do not add up to the samples of `latency`", f"{path}.blocks")
     _check_numbers(case.costs_s.values(), f"{path}.costs_s")
+    if case.gpu_load is not None:
+        load = case.gpu_load
+        told = (load.energy_j, load.idle_power_w, load.sm_activity, load.sm_occupancy)
+        known = [value for value in told if value is not None]
+        _check_numbers([load.forwards, load.seconds, *known], f"{path}.gpu_load")
     if case.device_pass is not None:
         _check_device_pass(case.device_pass, f"{path}.device_pass")
     if any(count < 0 for count in case.executed.values()):
