@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from ftax_micro.errors import FtaxError
     from ftax_micro.orchestration.diagnosis import diagnose
     from ftax_micro.orchestration.floor import measure_launch_floor
-    from ftax_micro.orchestration.latency_run import measure_model_latency
+    from ftax_micro.orchestration.latency_api import (
+        measure_model_latency,
+        measure_module_latency,
+    )
     from ftax_micro.results import load_result, save_result
 
 __all__ = [
@@ -37,6 +40,7 @@ __all__ = [
     "load_result",
     "measure_launch_floor",
     "measure_model_latency",
+    "measure_module_latency",
     "save_result",
     "summarise",
 ]
@@ -48,7 +52,8 @@ _LAZY = {
     "diagnose": "ftax_micro.orchestration.diagnosis",
     "load_result": "ftax_micro.results",
     "measure_launch_floor": "ftax_micro.orchestration.floor",
-    "measure_model_latency": "ftax_micro.orchestration.latency_run",
+    "measure_model_latency": "ftax_micro.orchestration.latency_api",
+    "measure_module_latency": "ftax_micro.orchestration.latency_api",
     "save_result": "ftax_micro.results",
     "summarise": "ftax_micro.analysis.summary",
 }

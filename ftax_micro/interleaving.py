@@ -16,13 +16,15 @@ import contextlib
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from ftax_micro import stats
 from ftax_micro.errors import Interrupted
-from ftax_micro.records import Data, Plan, StopReason
+from ftax_micro.records import Data, Plan, Record, StopReason
 from ftax_micro.stopping import StoppingCriterion
 
 # A block is long enough to be past what the block before left in the caches, and short enough that
@@ -63,23 +65,67 @@ class ForwardTimes:
     blocks: list[int]
 
 
+class Block(Record, frozen=True, kw_only=True):
+    """One turn of one probe; seconds per forward.
+
+    `warmup` are the forwards kept apart: the first of the block, and before a probe's first block
+    in a process its warm-up. `host` is empty and `pipelined` None where the probe has no such time.
+    `elapsed_s` is what the turn took, warm-up before a first block left out.
+    """
+
+    latency: list[float]
+    host: list[float] = msgspec.field(default_factory=list)
+    pipelined: float | None = None
+    warmup: list[float] = msgspec.field(default_factory=list)
+    elapsed_s: float = 0.0
+
+
+class Watch:
+    """Who is told of turns as they are taken; never inside one. Does nothing by itself."""
+
+    def turn_begins(self, name: str) -> None:
+        """The probe called `name` warms up or takes a block next."""
+
+    def turn_ends(self, name: str, block: Block) -> None:
+        """It has taken `block`."""
+
+    def probe_ends(self, name: str, reason: StopReason) -> None:
+        """It has enough."""
+
+    def probe_fails(self, name: str, error: Exception) -> None:  # noqa: ARG002
+        """The probe called `name` raised `error` and takes no further turn, unless this raises."""
+        raise error
+
+
 @dataclass
 class _Series:
     """What one probe has gathered, and whether it needs more."""
 
+    name: str
     probe: ForwardProbe
     plan: Plan
     per_block: int = _LEAST_PER_BLOCK
     warmup: list[float] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
-    host: list[float] = field(default_factory=list)
-    pipelined: list[float] = field(default_factory=list)
-    blocks: list[int] = field(default_factory=list)
+    taken: list[Block] = field(default_factory=list)
     elapsed_s: float = 0.0
     reason: StopReason | None = None
+    failed: bool = False
 
     def __post_init__(self) -> None:
         self.criterion = StoppingCriterion(self.plan, self._half_width)
+
+    @property
+    def going(self) -> bool:
+        return self.reason is None and not self.failed
+
+    def keep(self, block: Block) -> None:
+        self.taken.append(block)
+        self.latency += block.latency
+        self.elapsed_s += block.elapsed_s
+        self.criterion.add(len(block.latency), self.elapsed_s)
+        if self.criterion.is_finished():
+            self.reason = self.criterion.reason
 
     def _half_width(self) -> float | None:
         return stats.median_interval(self.latency, self.plan.confidence).half_width
@@ -88,59 +134,118 @@ class _Series:
 def measure_interleaved(
     probes: Mapping[str, ForwardProbe],
     plan: Plan,
-    on_block: Callable[[str, int], None] | None = None,
+    watch: Watch | None = None,
+    known: Mapping[str, Sequence[Block]] | None = None,
 ) -> dict[str, ForwardTimes]:
     """Times of each probe, by name, from blocks that take turns until each has enough.
 
     `plan` holds for each probe by itself (minimum samples, timeout of its own blocks' time, …); one
-    that is done takes no further turn. `on_block(name, samples)` is called after each block.
-    Errors: what a probe raises; `Interrupted` before every probe has a block, afterwards what was
-    taken is returned with that reason.
+    that is done takes no further turn. `known` are blocks taken before, in another process: a
+    probe goes on from there, its stopping criterion too.
+    Errors: what a probe raises, unless `watch` takes it: then that probe is not in what is
+    returned; `Interrupted` before every probe has a block, afterwards what was taken is returned
+    with that reason.
     """
-    series = {name: _Series(probe, plan) for name, probe in probes.items()}
+    told = watch or Watch()
+    series = [_Series(name, probe, plan) for name, probe in probes.items()]
+    for each in series:
+        for block in (known or {}).get(each.name, ()):
+            each.keep(block)
+        if each.reason is not None:  # enough before
+            told.probe_ends(each.name, each.reason)
     order = list(series)
     try:
-        for name in order:
-            _warm_up(series[name])
-        while any(each.reason is None for each in series.values()):
-            for name in order:
-                if series[name].reason is None:
-                    _take_block(series[name])
-                    if on_block:
-                        on_block(name, len(series[name].latency))
+        for each in order:
+            _turn(each, told, _warm_up)
+        while any(each.going for each in series):
+            for each in order:
+                _turn(each, told, _take_block)
             order = order[::-1]  # so that drift falls on all alike
     except Interrupted:
-        if not all(each.latency for each in series.values()):
+        if not all(each.taken for each in series if not each.failed):
             raise
-        for each in series.values():
+        for each in series:
             each.reason = each.reason or "interrupted"
-    return {name: _times(each) for name, each in series.items()}
+    return {
+        each.name: times_of(each.taken, each.reason or "interrupted")
+        for each in series
+        if not each.failed
+    }
+
+
+def times_of(blocks: Sequence[Block], reason: StopReason) -> ForwardTimes:
+    """What `blocks` of one probe, at least one, come to; `reason` is why there are no more."""
+
+    def data(samples: list[float], warmup: list[float]) -> Data:
+        return Data(
+            estimate="median",
+            stop_reason=reason,
+            samples=samples,
+            warmup=warmup,
+            elapsed_s=sum(block.elapsed_s for block in blocks),
+        )
+
+    latency = [value for block in blocks for value in block.latency]
+    warmup = [value for block in blocks for value in block.warmup]
+    host = [value for block in blocks for value in block.host]
+    pipelined = [block.pipelined for block in blocks if block.pipelined is not None]
+    return ForwardTimes(
+        data(latency, warmup),
+        data(host, []) if host else None,
+        data(pipelined, []) if pipelined else None,
+        [len(block.latency) for block in blocks],
+    )
+
+
+def _turn(series: _Series, watch: Watch, take: Callable[[_Series], Block | None]) -> None:
+    """One warm-up or block, told of before and after."""
+    if not series.going:
+        return
+    watch.turn_begins(series.name)
+    try:
+        block = take(series)
+    except Interrupted:
+        raise
+    except Exception as error:
+        series.failed = True
+        watch.probe_fails(series.name, error)
+        return
+    if block is None:
+        return
+    series.keep(block)
+    watch.turn_ends(series.name, block)
+    if series.reason is not None:
+        watch.probe_ends(series.name, series.reason)
 
 
 def _warm_up(series: _Series) -> None:
+    """The protocol's warm-up; shorter where it would take longer than the measurement may."""
     count = _QUICK_WARMUPS if series.plan.quick else _WARMUPS
+    end_s = time.perf_counter() + series.plan.timeout_s
     with _collector_off():
-        series.warmup = [pair[1] for pair in _forwards(series.probe, count)]
-    typical_s = sorted(series.warmup)[count // 2]
+        while len(series.warmup) < count and (not series.warmup or time.perf_counter() < end_s):
+            series.warmup.append(_forwards(series.probe, 1)[0][1])
+    typical_s = sorted(series.warmup)[len(series.warmup) // 2]
     wanted = math.ceil(_BLOCK_S / max(typical_s, 1e-9))
     series.per_block = min(_MOST_PER_BLOCK, max(_LEAST_PER_BLOCK, wanted))
 
 
-def _take_block(series: _Series) -> None:
+def _take_block(series: _Series) -> Block:
     begin_s = time.perf_counter()
+    probe, count = series.probe, series.per_block
+    warmup, series.warmup = series.warmup, []
     with _collector_off():
         # The first of a block meets what the block before left behind.
-        series.warmup += [pair[1] for pair in _forwards(series.probe, 1)]
-        pairs = _forwards(series.probe, series.per_block)
-        if series.probe.pipelined:
-            series.pipelined.append(_pipelined(series.probe, series.per_block))
-    series.host += [pair[0] for pair in pairs]
-    series.latency += [pair[1] for pair in pairs]
-    series.blocks.append(len(pairs))
-    series.elapsed_s += time.perf_counter() - begin_s
-    series.criterion.add(len(pairs), series.elapsed_s)
-    if series.criterion.is_finished():
-        series.reason = series.criterion.reason
+        warmup += [pair[1] for pair in _forwards(probe, 1)]
+        pairs = _forwards(probe, count)
+        pipelined = _pipelined(probe, count) if probe.pipelined else None
+    return Block(
+        latency=[pair[1] for pair in pairs],
+        host=[pair[0] for pair in pairs] if probe.host else [],
+        pipelined=pipelined,
+        warmup=warmup,
+        elapsed_s=time.perf_counter() - begin_s,
+    )
 
 
 def _forwards(probe: ForwardProbe, count: int) -> list[tuple[float, float]]:
@@ -168,22 +273,6 @@ def _pipelined(probe: ForwardProbe, count: int) -> float:
     if synchronise is not None:
         synchronise()
     return (now() - begin) * 1e-9 / count
-
-
-def _times(series: _Series) -> ForwardTimes:
-    def data(samples: list[float], warmup: list[float]) -> Data:
-        return Data(
-            estimate="median",
-            stop_reason=series.reason or "interrupted",
-            samples=samples,
-            warmup=warmup,
-            elapsed_s=series.elapsed_s,
-        )
-
-    latency = data(series.latency, series.warmup)
-    host = data(series.host, []) if series.probe.host else None
-    pipelined = data(series.pipelined, []) if series.pipelined else None
-    return ForwardTimes(latency, host, pipelined, series.blocks)
 
 
 @contextlib.contextmanager

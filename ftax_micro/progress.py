@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -76,16 +77,57 @@ class TerminalProgress(_Line):
 
 
 class LatencyLine(_Line):
-    """Which mode of which model is made ready or timed; `total` cases."""
+    """Which mode of which workload is made ready or timed, and how long the rest may take; `total`
+    cases.
+    """
 
-    def mode_begins(self, model: str, mode: str) -> None:
-        """Shows what is made ready now."""
-        self._progress.update(self._task, description=f"{model} {mode}: making ready")
+    def __init__(self, total: int) -> None:
+        super().__init__(total)
+        self._total, self._done = total, 0.0
+        self._begin_s = time.monotonic()
+        self._alone: set[str] = set()
+        self._workload = ""
 
-    def block_ends(self, model: str, mode: str, samples: int) -> None:
+    def workload_begins(self, text: str, index: int, total: int) -> None:
+        """Shows which workload it is."""
+        self._workload = f"{index + 1} of {total}: {text}"
+        self._alone = set()
+        self._say("starting")
+
+    def mode_begins(self, mode: str, phase: str) -> None:
+        """Shows what is done to a mode."""
+        self._say(f"{mode}: {phase}")
+
+    def block_ends(self, mode: str, samples: int) -> None:
         """Shows how many samples there are."""
-        self._progress.update(self._task, description=f"{model} {mode}: {samples} samples")
+        self._say(f"{mode}: {samples} samples")
 
-    def case_ends(self) -> None:
+    def solo_ends(self, mode: str) -> None:
+        """A case of which half is done."""
+        self._alone.add(mode)
+        self._done += 0.5
+
+    def case_ends(self, mode: str) -> None:
         """Moves the bar."""
+        self._done += 0.5 if mode in self._alone else 1.0
         self._progress.advance(self._task)
+
+    def left_s(self) -> float | None:
+        """Seconds that the rest takes, if it is like what is done; None at the beginning."""
+        if not self._done:
+            return None
+        elapsed_s = time.monotonic() - self._begin_s
+        return elapsed_s / self._done * (self._total - self._done)
+
+    def _say(self, what: str) -> None:
+        left_s = self.left_s()
+        left = "" if left_s is None else f" ({_about(left_s)} left)"
+        self._progress.update(self._task, description=f"{self._workload} {what}{left}")
+
+
+def _about(seconds: float) -> str:
+    """A time that nobody should take for exact."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"about {max(1, round(seconds))} s"
+    return f"about {minutes} min" if minutes < 120 else f"about {round(minutes / 60)} h"

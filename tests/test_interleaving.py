@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from ftax_micro.errors import Interrupted
-from ftax_micro.interleaving import ForwardProbe, measure_interleaved
+from ftax_micro.interleaving import Block, ForwardProbe, Watch, measure_interleaved, times_of
 from ftax_micro.records import Plan
 
 PLAN = Plan(min_samples=20, min_time_s=0.0, timeout_s=100.0, half_width=0.01, patience_s=0.0)
@@ -158,15 +158,20 @@ def test_the_garbage_collector_rests_inside_blocks_only(clock: Clock) -> None:
     assert gc.isenabled()
 
 
-def stopping_after(clock: Clock, calls: int) -> Callable[[], None]:
+def raising(clock: Clock, error: Exception, calls: int) -> Callable[[], None]:
+    """A forward that raises `error` after so many calls."""
     counter = itertools.count(1)
 
     def forward() -> None:
         if next(counter) > calls:
-            raise Interrupted("SIGINT", 130)
+            raise error
         clock.spend(10.0)
 
     return forward
+
+
+def stopping_after(clock: Clock, calls: int) -> Callable[[], None]:
+    return raising(clock, Interrupted("SIGINT", 130), calls)
 
 
 def test_an_interruption_keeps_what_was_taken(clock: Clock) -> None:
@@ -183,9 +188,86 @@ def test_an_interruption_before_every_probe_has_a_block_propagates(clock: Clock)
     assert gc.isenabled()
 
 
-def test_whoever_watches_is_told_after_each_block(clock: Clock) -> None:
-    told: list[tuple[str, int]] = []
+class Notes(Watch):
+    """Notes what it is told; takes errors."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.blocks: dict[str, list[Block]] = {}
+        self.reasons: dict[str, str] = {}
+        self.errors: dict[str, Exception] = {}
+
+    def turn_begins(self, name: str) -> None:
+        self.told.append(("begins", name))
+
+    def turn_ends(self, name: str, block: Block) -> None:
+        self.told.append(("ends", name))
+        self.blocks.setdefault(name, []).append(block)
+
+    def probe_ends(self, name: str, reason: str) -> None:
+        self.reasons[name] = reason
+
+    def probe_fails(self, name: str, error: Exception) -> None:
+        self.errors[name] = error
+
+
+def test_whoever_watches_hears_of_each_turn_before_and_after(clock: Clock) -> None:
+    notes = Notes()
     probe = ForwardProbe(lambda: clock.spend(10.0))
-    times = measure_interleaved({"one": probe}, QUICK, on_block=lambda *each: told.append(each))
-    assert told[-1] == ("one", len(times["one"].latency.samples))
-    assert len(told) == len(times["one"].blocks)
+    times = measure_interleaved({"one": probe}, QUICK, notes)["one"]
+    # Warm-up is a turn without a block.
+    assert notes.told == [("begins", "one"), ("begins", "one"), ("ends", "one")]
+    assert notes.reasons == {"one": "interval"}
+    assert times_of(notes.blocks["one"], "interval") == times
+
+
+def test_a_probe_that_raises_costs_the_others_nothing(clock: Clock) -> None:
+    notes = Notes()
+    probes = {
+        "bad": ForwardProbe(raising(clock, ValueError("no luck"), 15)),
+        "good": ForwardProbe(lambda: clock.spend(10.0)),
+    }
+    times = measure_interleaved(probes, PLAN, notes)
+    assert list(times) == ["good"]
+    assert times["good"].latency.stop_reason == "interval"
+    assert str(notes.errors["bad"]) == "no luck"
+
+
+def test_nobody_watching_an_error_ends_all(clock: Clock) -> None:
+    with pytest.raises(ValueError, match="no luck"):
+        measure_interleaved({"bad": ForwardProbe(raising(clock, ValueError("no luck"), 0))}, PLAN)
+
+
+def test_known_blocks_are_gone_on_from(clock: Clock) -> None:
+    plan = Plan(min_samples=60, min_time_s=0.0, timeout_s=100.0, patience_s=0.0)
+    whole = Notes()
+    measure_interleaved({"one": ForwardProbe(lambda: clock.spend(10.0))}, plan, whole)
+    assert len(whole.blocks["one"]) == 3
+    rest = Notes()
+    known = {"one": whole.blocks["one"][:2]}
+    probe = ForwardProbe(lambda: clock.spend(10.0))
+    times = measure_interleaved({"one": probe}, plan, rest, known)["one"]
+    assert len(rest.blocks["one"]) == 1
+    assert times.blocks == [20, 20, 20]
+    assert times.latency.elapsed_s == pytest.approx(3 * 0.41)
+    # A fresh process warms up again, and says so.
+    assert len(times.latency.warmup) == 2 * 10 + 3
+
+
+def test_a_probe_that_had_enough_before_is_not_run_again(clock: Clock) -> None:
+    first = Notes()
+    measure_interleaved({"one": ForwardProbe(lambda: clock.spend(10.0))}, QUICK, first)
+    again = Notes()
+    never = ForwardProbe(raising(clock, ValueError("was run"), 0))
+    times = measure_interleaved({"one": never}, QUICK, again, first.blocks)["one"]
+    assert again.told == []
+    assert again.reasons == {"one": "interval"}
+    assert times.latency.samples == first.blocks["one"][0].latency
+
+
+def test_warm_up_ends_with_the_time_that_is_there(clock: Clock) -> None:
+    plan = Plan(min_samples=4, min_time_s=0.0, timeout_s=25.0)
+    probe = ForwardProbe(lambda: clock.spend(10_000.0), pipelined=False)
+    times = measure_interleaved({"one": probe}, plan)["one"]
+    assert len(times.latency.warmup) == 3 + 1
+    assert times.latency.stop_reason == "timeout"

@@ -65,7 +65,7 @@ def test_every_mode_is_timed_in_blocks_with_its_facts() -> None:
         assert (case.parameters, case.weight_bytes, case.facts["threads"]) == (8, 32, 1)
         assert case.relative_norm is not None
         assert case.relative_norm < 1e-5
-    assert set(cases["torchscript"].costs_s) == {"trace", "freeze", "first_runs"}
+    assert set(cases["torchscript"].costs_s) == {*("trace", "freeze", "first_runs", "first_call")}
 
 
 def test_eager_is_compared_with_even_where_it_is_not_asked_for() -> None:
@@ -135,7 +135,7 @@ class Infinite(torch.nn.Module):
     ("module", "reason"),
     [
         (Random, "differ from forward to forward"),
-        (Broken, "ValueError: no such layer"),
+        (Broken, "ValueError: no such"),
         (Infinite, "6 of 6 are not finite"),
     ],
 )
@@ -186,20 +186,25 @@ def test_whoever_watches_hears_of_modes_and_blocks() -> None:
     told: list[tuple[str, ...]] = []
 
     class Watcher:
-        def mode_begins(self, model: str, mode: str) -> None:
-            told.append(("begins", model, mode))
+        def workload_begins(self, text: str, index: int, total: int) -> None:
+            raise AssertionError("there is only one")
 
-        def block_ends(self, model: str, mode: str, samples: int) -> None:
-            told.append(("block", model, mode))
+        def mode_begins(self, mode: str, phase: str) -> None:
+            told.append((mode, phase))
+
+        def block_ends(self, mode: str, samples: int) -> None:
+            told.append((mode, "block"))
             assert samples > 0
 
-        def case_ends(self) -> None:
-            told.append(("ends",))
+        def solo_ends(self, mode: str) -> None:
+            raise AssertionError("not in this process")
+
+        def case_ends(self, mode: str) -> None:
+            told.append((mode, "ends"))
 
     WorkloadRun(request_for(linear), ["eager"], PLAN, progress=Watcher()).run()
-    assert told[0] == ("begins", "mine", "eager")
-    assert told[1] == ("block", "mine", "eager")
-    assert told[-1] == ("ends",)
+    steps = ["prepare", "check", "time", "block", "ends", "count"]
+    assert told == [("eager", step) for step in steps]
 
 
 def ok_case(**changes: Any) -> Case:

@@ -12,7 +12,8 @@ import pytest
 from ftax_micro import launch_floor, load_result, model_latency
 from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.cli import run
-from ftax_micro.orchestration.latency_run import measure_model_latency
+from ftax_micro.model_latency_options import sizes
+from ftax_micro.orchestration.latency_api import measure_model_latency
 from ftax_micro.records import Case, Data, Plan
 from ftax_micro.reporters.latency import render_csv, render_markdown, render_table
 
@@ -122,11 +123,11 @@ def test_a_failed_case_is_told_and_exit_1(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("text", "sizes"),
+    ("text", "expected"),
     [("1", [1]), ("1,3", [1, 3]), ("1..128", [1, 2, 4, 8, 16, 32, 64, 128]), ("3..7,3", [3, 6])],
 )
-def test_batches_are_lists_and_ranges_of_powers(text: str, sizes: list[int]) -> None:
-    assert model_latency.batches(text) == sizes
+def test_sizes_are_lists_and_ranges_of_powers(text: str, expected: list[int]) -> None:
+    assert sizes(1000)(text) == expected
 
 
 def case_of(mode: str, samples: list[float]) -> Case:

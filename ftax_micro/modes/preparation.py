@@ -31,7 +31,7 @@ def preparing(step: str) -> Iterator[None]:
         raise PreparationError(f"{step} failed: {first_line(error)}") from error
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of `error` that says something, at most 300 characters."""
     lines = (line.strip() for line in str(error).splitlines())
     line = next((each for each in lines if any(map(str.isalnum, each))), "no message")

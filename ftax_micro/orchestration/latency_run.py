@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Protocol
 
 import ftax_micro
 from ftax_micro.devices import open_device
-from ftax_micro.devices._extension import core
-from ftax_micro.environment import capture_environment
-from ftax_micro.errors import Interrupted, UnknownNameError
+from ftax_micro.errors import Interrupted
 from ftax_micro.facts import Environment
-from ftax_micro.models.request import parse_model
-from ftax_micro.models.workload import check_dtype
-from ftax_micro.modes import MODES
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.interrupts import Interrupts
-from ftax_micro.orchestration.latency import LatencyProgress, WorkloadRequest, WorkloadRun
-from ftax_micro.orchestration.plans import check_plan
-from ftax_micro.records import Case, DeviceFacts, Plan
+from ftax_micro.orchestration.latency import LatencyProgress
+from ftax_micro.orchestration.latency_requests import Task
+from ftax_micro.orchestration.latency_resume import CaseBook
+from ftax_micro.orchestration.workload_journal import Journal
+from ftax_micro.orchestration.workload_process import WorkloadProcess
+from ftax_micro.orchestration.workload_session import WorkloadSession
+from ftax_micro.records import DeviceFacts, Measurement, Plan, Roofline
 from ftax_micro.results import Result
+
+if TYPE_CHECKING:
+    from ftax_micro.models.workload import Workload
 
 # The paper's minimum of 100 samples; a minute a mode is enough for most to reach 1 %.
 LATENCY_PLAN = Plan(min_samples=100, min_time_s=0.5, timeout_s=60.0, patience_s=10.0)
@@ -33,36 +35,90 @@ QUICK_LATENCY_PLAN = Plan(
     half_width=0.03,
     quick=True,
 )
+_NOT_QUICK = "not measured in a quick run"
+_NOT_HERE = "needs a process of its own"
+
+
+class Measures(Protocol):
+    """How one workload is measured: in processes of its own (`WorkloadProcess`), or here."""
+
+    def measure(self, journal: Journal) -> None:
+        """Measure until no mode of `journal` is undone. Errors: `Interrupted`."""
+
+
+@dataclass(frozen=True)
+class InThisProcess:
+    """Workloads measured here, where a mode that crashes ends everything.
+
+    `build` makes the workload where it is not made from the request.
+    """
+
+    interrupts: Interrupts | None = None
+    build: Callable[[], Workload] | None = None
+
+    def measure(self, journal: Journal) -> None:
+        """As `Measures.measure`."""
+        session = WorkloadSession(
+            journal.request, journal.modes, journal.plan, journal.hear, build=self.build
+        )
+        if self.interrupts is None:
+            session.run()
+            return
+        with self.interrupts.raised():
+            session.run()
 
 
 @dataclass
 class LatencyRun:
-    """One run in progress; `result()` is what is known so far, at any time."""
+    """One run in progress; `result()` is what is known so far, at any time.
 
-    requests: Sequence[WorkloadRequest]
-    modes: Sequence[str]
+    `former` is a result to go on with: what it has is kept and not measured again, unless it was
+    interrupted or, with `retry`, failed or skipped. `measurements` and `rooflines` are of the
+    machine. `on_workload` is called after each workload.
+    """
+
+    tasks: Sequence[Task]
     plan: Plan
     environment: Environment
     progress: LatencyProgress | None = None
-    interrupts: Interrupts | None = None
+    measures: Measures = field(default_factory=WorkloadProcess)
+    former: Result | None = None
+    retry: bool = False
+    measurements: list[Measurement] = field(default_factory=list)
+    rooflines: list[Roofline] = field(default_factory=list)
+    on_workload: Callable[[], None] | None = None
     devices: list[DeviceFacts] = field(default_factory=list)
-    done: list[Case] = field(default_factory=list)
     incomplete_reason: str | None = "the run has not finished"
-    _current: WorkloadRun | None = None
+    _current: Journal | None = None
+
+    def __post_init__(self) -> None:
+        former = self.former
+        self._book = CaseBook(former.cases if former else ())
+        if former:
+            self.devices = list(former.devices)
+            self.measurements = [*former.measurements, *self.measurements]
+            self.rooflines = [*former.rooflines, *self.rooflines]
+
+    def missing(self) -> list[Task]:
+        """What is still to be measured."""
+        tasks = (
+            Task(task.request, tuple(self._book.missing(task, self.retry))) for task in self.tasks
+        )
+        return [task for task in tasks if task.modes]
 
     def run(self) -> Result:
         """Measure every workload. An interruption ends the run early; the result says so.
 
-        Errors: `BusyError` where another thread measures.
+        Errors: `BusyError` where another thread measures; `DeviceUnavailableError`.
         """
         with exclusive():
-            for name in dict.fromkeys(request.device for request in self.requests):
-                device = open_device(name)
-                self.devices.append(device.describe())
-                device.close()
+            self._describe()
             try:
-                for request in self.requests:
-                    self._measure(request)
+                tasks = self.missing()
+                for index, task in enumerate(tasks):
+                    if self.progress:
+                        self.progress.workload_begins(task.request.text, index, len(tasks))
+                    self._measure(task)
                 self.incomplete_reason = None
             except Interrupted as error:
                 self.incomplete_reason = str(error)
@@ -70,7 +126,8 @@ class LatencyRun:
 
     def result(self) -> Result:
         """What has been measured so far, as a result."""
-        current = self._current.cases() if self._current else []
+        if self._current:
+            self._book.add(self._current.cases())
         return Result(
             kind="model_latency",
             tool_version=ftax_micro.__version__,
@@ -78,91 +135,29 @@ class LatencyRun:
             plan=self.plan,
             environment=self.environment,
             devices=list(self.devices),
-            measurements=[],
-            cases=[*self.done, *current],
+            measurements=list(self.measurements),
+            cases=self._book.cases(),
+            rooflines=list(self.rooflines),
             complete=self.incomplete_reason is None,
             incomplete_reason=self.incomplete_reason,
         )
 
-    def _measure(self, request: WorkloadRequest) -> None:
-        run = WorkloadRun(request, self.modes, self.plan, self.progress)
-        self._current = run
-        if self.interrupts:
-            with self.interrupts.raised():
-                cases = run.run()
-        else:
-            cases = run.run()
+    def _describe(self) -> None:
+        known = {facts.name for facts in self.devices}
+        for name in dict.fromkeys(task.request.device for task in self.tasks):
+            if name not in known:
+                device = open_device(name)
+                self.devices.append(device.describe())
+                device.close()
+
+    def _measure(self, task: Task) -> None:
+        why = _NOT_QUICK if self.plan.quick else _NOT_HERE
+        here = isinstance(self.measures, InThisProcess)
+        not_alone = why if self.plan.quick or here else None
+        journal = Journal(task.request, task.modes, self.plan, self.progress, not_alone)
+        self._current = journal
+        self.measures.measure(journal)
         self._current = None
-        self.done += cases
-        if any(case.latency and case.latency.stop_reason == "interrupted" for case in cases):
-            raise (
-                self.interrupts.pending
-                if self.interrupts and self.interrupts.pending
-                else (Interrupted("SIGINT", 130))
-            )
-
-
-def requests_for(
-    models: Sequence[str],
-    *,
-    dtypes: Sequence[str] = ("fp32",),
-    batches: Sequence[int] = (1,),
-    sequence: int | None = None,
-    image: int | None = None,
-    audio: int | None = None,
-    device: str = "cpu",
-) -> list[WorkloadRequest]:
-    """All workloads that are asked for: models × dtypes × batches.
-
-    Errors: `UnknownNameError`, `UsageError` for what makes no sense, before anything is built.
-    """
-    sizes = {"sequence": sequence, "image": image, "audio": audio}
-    requests = []
-    for text in models:
-        model = parse_model(text)
-        for dtype in dtypes:
-            check_dtype(dtype)
-            for batch in batches:
-                shape = model.spec.shape.replaced(batch=batch, **sizes)
-                requests.append(WorkloadRequest(model, shape, dtype, device))
-    return requests
-
-
-def check_modes(modes: Sequence[str]) -> list[str]:
-    """`modes` without repeats. Errors: `UnknownNameError`."""
-    for mode in modes:
-        if mode not in MODES:
-            raise UnknownNameError("mode", mode, MODES)
-    return list(dict.fromkeys(modes))
-
-
-def measure_model_latency(
-    models: Sequence[str],
-    modes: Sequence[str] | None = None,
-    *,
-    dtypes: Sequence[str] = ("fp32",),
-    batches: Sequence[int] = (1,),
-    sequence: int | None = None,
-    image: int | None = None,
-    audio: int | None = None,
-    quick: bool = False,
-    plan: Plan | None = None,
-    progress: LatencyProgress | None = None,
-) -> Result:
-    """Measure how long a forward of each model takes in each execution mode (design §5).
-
-    `models` are names (``bert_base``), with settings (``bert_base@num_hidden_layers=24``), or
-    factories (``package.module:factory``); `modes` default to all. Latencies in the result are
-    seconds per forward; `analysis.latency_view.summarise_cases` turns them into medians with
-    intervals. On the cpu, with one thread.
-
-    Errors: `UnknownNameError`, `UsageError`; `BusyError` where another thread is measuring. A mode
-    that cannot run or computes something else than eager is in the result with its reason.
-    """
-    chosen = check_plan(plan or (QUICK_LATENCY_PLAN if quick else LATENCY_PLAN))
-    requests = requests_for(
-        models, dtypes=dtypes, batches=batches, sequence=sequence, image=image, audio=audio
-    )
-    environment = capture_environment(command=list(sys.argv), build_id=core().source_digest)
-    names = check_modes(list(modes or MODES))
-    return LatencyRun(requests, names, chosen, environment, progress).run()
+        self._book.add(journal.cases())
+        if self.on_workload:
+            self.on_workload()

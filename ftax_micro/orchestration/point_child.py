@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ftax_micro.devices import open_device
 from ftax_micro.devices.contract import TRACER, Device
 from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import FtaxError, Interrupted, Skip
+from ftax_micro.orchestration.child_process import end_with_parent
 from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
 from ftax_micro.orchestration.point_job import (
     BEGINS,
@@ -103,22 +103,11 @@ class _Child:
                 close()
 
 
-def end_with_parent() -> None:
-    """Leave at once when stdin ends, which it does with the process at its other end."""
-
-    def watch() -> None:
-        while os.read(0, 1):
-            pass
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def main(arguments: Sequence[str], ready: Callable[[], None] = end_with_parent) -> int:
+def main(arguments: Sequence[str], ready: Callable[[], None] | None = None) -> int:
     """Measure the job in the folder; the exit code says whether all points were reached."""
     folder, pipe = Path(arguments[0]), int(arguments[1])
     os.set_inheritable(pipe, False)  # or a helper of the driver would hold it open
-    ready()
+    (ready or _end_with_parent)()
     with catch_signals() as interrupts:
         try:
             _Child(read_job(folder), folder, pipe, interrupts).run()
@@ -127,6 +116,10 @@ def main(arguments: Sequence[str], ready: Callable[[], None] = end_with_parent) 
         if interrupts.pending:
             return interrupts.pending.exit_code
     return 0
+
+
+def _end_with_parent() -> None:
+    end_with_parent(lambda: os._exit(1))
 
 
 if __name__ == "__main__":

@@ -9,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from ftax_micro.errors import Interrupted
+from ftax_micro.orchestration.child_process import Child, running_child, why_it_ended
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.point_job import (
     BEGINS,
@@ -35,7 +34,6 @@ from ftax_micro.records import Measurement
 _START_S = 60.0
 # How long a process may take to end after its last point, or to save one when it was told to stop.
 _GRACE_S = 10.0
-_PREFIX = "ftax-micro-"
 _CHILD = ("-m", "ftax_micro.orchestration.point_child")
 
 # Told of every point, by its index in the job: it begins; it has a record.
@@ -80,61 +78,33 @@ class PointProcess:
         """Run a child until it ends or is ended; why there are points without a record."""
         if self.interrupts and self.interrupts.pending:
             raise self.interrupts.pending
+        command = self.command or (sys.executable or "python3", *_CHILD)
         with contextlib.ExitStack() as stack:
             try:
-                place = tempfile.TemporaryDirectory(
-                    prefix="ftax-micro-", ignore_cleanup_errors=True
+                child = stack.enter_context(
+                    running_child(command, lambda folder: write_job(folder, run.job), self.grace_s)
                 )
-                folder = Path(stack.enter_context(place))
-                write_job(folder, run.job)
-                child, pipe = stack.enter_context(self._child(folder))
             except OSError as error:
                 return f"its process could not be started: {error}"
-            return self._attend(run, folder, child, pipe)
+            return self._attend(run, child)
 
-    @contextlib.contextmanager
-    def _child(self, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-        """A child and the pipe it tells by. In the end it is gone, and nothing is left open."""
-        command = self.command or (sys.executable or "python3", *_CHILD)
-        reading, writing = os.pipe()
+    def _attend(self, run: _Run, child: Child) -> str:
         try:
-            try:
-                with (folder / "stderr").open("wb") as messages:
-                    child = subprocess.Popen(
-                        [*command, str(folder), str(writing)],
-                        stdin=subprocess.PIPE,
-                        stdout=subprocess.DEVNULL,
-                        stderr=messages,
-                        pass_fds=(writing,),
-                        start_new_session=True,  # Ctrl-C is for this process, which passes it on
-                    )
-            finally:
-                os.close(writing)
-            try:
-                yield child, reading
-            finally:
-                _end(child, self.grace_s)
-        finally:
-            os.close(reading)
-
-    def _attend(self, run: _Run, folder: Path, child: subprocess.Popen[bytes], pipe: int) -> str:
-        try:
-            if not self._listen(run, folder, pipe, self.interrupts):
+            if not self._listen(run, child, self.interrupts):
                 run.hung = True
                 return f"its process did not answer for {self.limit_s:g} s: the device hangs"
         except Interrupted:
-            child.terminate()
-            self._listen(run, folder, pipe, None, most_s=self.grace_s)
+            child.process.terminate()
+            self._listen(run, child, None, most_s=self.grace_s)
             raise
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(self.grace_s)
-        return _last_words(child.returncode, folder)
+            child.process.wait(self.grace_s)
+        return why_it_ended(child)
 
     def _listen(
         self,
         run: _Run,
-        folder: Path,
-        pipe: int,
+        child: Child,
         interrupts: Interrupts | None,
         most_s: float | None = None,
     ) -> bool:
@@ -147,16 +117,16 @@ class PointProcess:
             wait_s = silent_s if end_s is None else max(0.0, end_s - time.monotonic())
             # Only while nothing is in hand: an interruption must not cost a point that is done.
             with interrupts.raised() if interrupts else contextlib.nullcontext():
-                ready, _, _ = select.select([pipe], [], [], wait_s)
+                ready, _, _ = select.select([child.pipe], [], [], wait_s)
             if not ready:
                 return False
-            word = os.read(pipe, 1)
+            word = os.read(child.pipe, 1)
             if not word:
                 return True
             if word == BEGINS:
                 run.begin()
             else:
-                run.end(folder)
+                run.end(child.folder)
             silent_s = self.limit_s
 
 
@@ -210,25 +180,3 @@ def _failed(job: PointJob, point: PointName, reason: str) -> Measurement:
         status="failed",
         reason=reason,
     )
-
-
-def _end(child: subprocess.Popen[bytes], grace_s: float) -> None:
-    """Make sure that `child` is gone, or at least told to go: in a driver call it may stay long."""
-    if child.poll() is None:
-        child.kill()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        child.wait(grace_s)
-    if child.stdin is not None:
-        child.stdin.close()
-
-
-def _last_words(code: int | None, folder: Path) -> str:
-    if code is None:
-        return "its process did not end"
-    if code < 0:
-        with contextlib.suppress(ValueError):
-            return f"its process was killed by signal {-code} ({signal.Signals(-code).name})"
-        return f"its process was killed by signal {-code}"
-    lines = (folder / "stderr").read_text(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
-    return f"its process ended with {code} before it had a result: {last}"
