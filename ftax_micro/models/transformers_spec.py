@@ -103,7 +103,8 @@ def _build(
 ) -> torch.nn.Module:
     settings = {**given, **(from_shape(shape) if from_shape else {}), **overrides}
     with _refusals(model_class):
-        config = _class(config_class)(**settings)
+        listed = _lists(_class(config_class)(**given), settings)
+        config = _class(config_class)(**settings | listed)
         model: torch.nn.Module = _class(model_class)(config)
     return model
 
@@ -111,12 +112,31 @@ def _build(
 def _parameters(config_class: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a configuration can be asked for, common names first resolved to the class's own."""
     config = _class(config_class)(**given)
-    own = {key: value for key, value in config.to_dict().items() if _plain(value)}
+    own = {key: _worded(value) for key, value in config.to_dict().items() if _plain(value)}
     return own | {alias: own.get(real) for alias, real in config.attribute_map.items()}
 
 
 def _plain(value: object) -> bool:
-    return value is None or isinstance(value, (int, float, str, bool))
+    return value is None or isinstance(value, (int, float, str, bool)) or _numbers(value)
+
+
+def _numbers(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(type(x) is int for x in value)
+
+
+def _worded(value: Any) -> Any:
+    """Lists of numbers as ``4-4-4``: a comma separates models on the command line."""
+    return "-".join(map(str, value)) if _numbers(value) else value
+
+
+def _lists(config: Any, settings: Mapping[str, Any]) -> dict[str, list[int]]:
+    """Those of `settings` that are lists of numbers in `config`, given in words."""
+    words = {key: value for key, value in settings.items() if isinstance(value, str)}
+    return {
+        key: [int(part) for part in value.split("-")]
+        for key, value in words.items()
+        if _numbers(getattr(config, key, None))
+    }
 
 
 def _class(dotted: str) -> Any:

@@ -1,7 +1,8 @@
 """Image classifiers of torchvision, without downloaded weights, on random images.
 
 What can be changed is what the model's own class takes: depth and width of residual networks and of
-the vision transformer, the width multiplier of the mobile ones, always the number of classes.
+the vision transformer, the width multiplier of the mobile ones, always the number of classes; of
+convolutional ones also `narrow`, by which the channels of every layer are divided.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _IMAGE = Shape(image=224)
 # Only what a number or a word can say can be given on a command line.
 _PLAIN = (bool, int, float, str)
+_TRANSFORMERS = ("vision_transformer.VisionTransformer", "swin_t")
 
 
 def _classifier(
@@ -64,6 +66,7 @@ def _build(
     source: str, given: Mapping[str, Any], shape: Shape, overrides: Overrides
 ) -> torch.nn.Module:
     settings = {**given, **overrides}
+    divisor = settings.pop("narrow", 1)
     if source == "resnet.ResNet":
         settings = _resnet_settings(settings)
     if source == "vision_transformer.VisionTransformer":
@@ -74,7 +77,17 @@ def _build(
     except (ValueError, TypeError, AssertionError, ZeroDivisionError) as error:
         words = " ".join(str(error).split()) or type(error).__name__
         raise UsageError(f"torchvision.models.{source} cannot be built so: {words}") from error
+    if divisor != 1:
+        _narrow(source, module, divisor)
     return module
+
+
+def _narrow(source: str, module: torch.nn.Module, divisor: Any) -> None:
+    from ftax_micro.models.narrowing import narrow
+
+    if not isinstance(divisor, int) or divisor < 1:
+        raise UsageError(f"torchvision.models.{source}: narrow is at least 1, not {divisor}")
+    narrow(module, divisor)
 
 
 def _resnet_settings(settings: dict[str, Any]) -> dict[str, Any]:
@@ -96,7 +109,8 @@ def _parameters(source: str, given: Mapping[str, Any]) -> dict[str, Any]:
         for name, parameter in inspect.signature(_target(source)).parameters.items()
         if isinstance(parameter.default, _PLAIN)
     }
-    return {"num_classes": 1000, **own, **given}
+    convolutional = {} if source in _TRANSFORMERS else {"narrow": 1}
+    return {"num_classes": 1000, **own, **given, **convolutional}
 
 
 def _target(source: str) -> Any:
