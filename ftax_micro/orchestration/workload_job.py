@@ -51,12 +51,14 @@ class WorkloadJob(Record, frozen=True, kw_only=True):
 class Stands(Record, frozen=True, kw_only=True, tag="stands"):
     """What is done next; `mode` is None for what concerns them all.
 
-    `forward_s` is what the mode's first forward took, where it is to be timed.
+    `forward_s` is what the mode's first forward took, where it is to be timed; `said` is how many
+    bytes the process had written to stderr.
     """
 
     phase: Phase
     mode: str | None = None
     forward_s: float = 0.0
+    said: int = 0
 
 
 class Built(Record, frozen=True, kw_only=True, tag="built"):

@@ -25,6 +25,7 @@ from ftax_micro.orchestration.workload_job import (
 from ftax_micro.records import Case, Plan, StopReason
 
 _ALONE = ("solo", "peak_memory_bytes")
+_FACTS = ("macs", "activation_bytes")
 
 
 @dataclass
@@ -68,7 +69,7 @@ class Journal:
         self._progress, self._not_alone = progress, not_alone
         self._entries = {mode: _Entry() for mode in modes}
         self._built: Built | None = None
-        self._facts = Facts()
+        self._facts = Facts(reasons=dict.fromkeys(_FACTS, "its process ended before"))
 
     def hear(self, message: Message) -> None:
         """Keep what `message` says. What it says of a mode that is done, or of eager where that
@@ -111,7 +112,8 @@ class Journal:
         return [self._case(mode, entry) for mode, entry in self._entries.items() if _known(entry)]
 
     def _stand(self, message: Stands) -> None:
-        repeated = message == self.stands
+        before = self.stands
+        repeated = before and (before.phase, before.mode) == (message.phase, message.mode)
         self.stands = message
         if self._progress and message.mode and not repeated:
             self._progress.mode_begins(message.mode, message.phase)

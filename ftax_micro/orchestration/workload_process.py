@@ -23,6 +23,7 @@ import msgspec
 from ftax_micro.orchestration.child_process import Child, running_child, why_it_ended
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.latency import REFERENCE, WorkloadRequest
+from ftax_micro.orchestration.workload_checks import nothing_to_compare_with
 from ftax_micro.orchestration.workload_job import (
     Absent,
     MessageReader,
@@ -33,7 +34,6 @@ from ftax_micro.orchestration.workload_job import (
 )
 from ftax_micro.orchestration.workload_journal import Journal
 from ftax_micro.orchestration.workload_memory import memory_kills
-from ftax_micro.orchestration.workload_session import nothing_to_compare_with
 
 # The longest compilation seen took 206 s on two busy cores.
 PREPARE_S = 900.0
@@ -121,7 +121,6 @@ class _Worker:
         self._how, self._journal = how, journal
         self._job = _job(journal, list(modes), part)
         self._reader = MessageReader()
-        self._said = 0  # bytes on stderr before the present step
         self.stands: Stands | None = None
 
     def run(self) -> str | None:
@@ -146,7 +145,7 @@ class _Worker:
                 child.process.wait(how.grace_s)
             if child.process.returncode == 0:
                 return None
-            why = why_it_ended(child, self._said)
+            why = why_it_ended(child, self.stands.said if self.stands else 0)
         if "SIGKILL" in why and _grew(kills, memory_kills()):
             why += ", and the kernel ended a process for want of memory meanwhile: out of memory"
         return f"{why} while {self._step()}"
@@ -167,7 +166,7 @@ class _Worker:
                     return None
                 heard_s = time.monotonic()
                 try:
-                    self._hear(data, child)
+                    self._hear(data)
                 except msgspec.MsgspecError as error:
                     return f"its process told what is no result ({error})"
             elif child.process.poll() is not None:
@@ -178,12 +177,10 @@ class _Worker:
     def _look_s(self) -> float:
         return min(_LOOK_S, self._limit_s() / 2)
 
-    def _hear(self, data: bytes, child: Child) -> None:
+    def _hear(self, data: bytes) -> None:
         for message in self._reader.feed(data):
             if isinstance(message, Stands):
                 self.stands = message
-                with contextlib.suppress(OSError):
-                    self._said = child.messages.stat().st_size
             self._journal.hear(message)
 
     def _limit_s(self) -> float:

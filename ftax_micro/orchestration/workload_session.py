@@ -9,25 +9,30 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from ftax_micro.errors import FtaxError, Interrupted, MissingPackageError, Skip
-from ftax_micro.interleaving import Block, ForwardProbe, Watch, measure_interleaved
+from ftax_micro.errors import Interrupted, MissingPackageError, Skip
+from ftax_micro.interleaving import Block, Watch, measure_interleaved
 from ftax_micro.models.workload import Workload, build_workload, count_parameters, import_torch
 from ftax_micro.modes import MODES
 from ftax_micro.modes.contract import Prepared
-from ftax_micro.modes.equality import check_equal, check_finite
+from ftax_micro.modes.equality import check_equal
 from ftax_micro.orchestration.latency import REFERENCE, WorkloadRequest
+from ftax_micro.orchestration.workload_checks import (
+    check_repeatable,
+    nothing_to_compare_with,
+    probe_of,
+    quiet_torch,
+)
+from ftax_micro.orchestration.workload_counts import count_executed, count_facts
 from ftax_micro.orchestration.workload_job import (
     Absent,
     Alone,
     Built,
-    Counted,
-    Facts,
     Message,
     Ready,
     Stands,
@@ -75,7 +80,7 @@ class WorkloadSession:
                     raise Interrupted("SIGINT", 130)
                 if self.count:
                     self._count(mode, ready[mode])
-        self._tell_facts()
+            self._tell_facts(workload)
 
     def run_alone(self) -> None:
         """The one mode by itself, from a cold start: what it costs to make ready, its peak memory,
@@ -201,19 +206,11 @@ class WorkloadSession:
 
     def _count(self, mode: str, prepared: Prepared) -> None:
         self.tell(Stands(phase="count", mode=mode))
-        try:
-            if prepared.executed is None:
-                raise Skip("this mode does not tell its operations")
-            counted = Counted(mode=mode, executed=dict(prepared.executed()))
-        except Interrupted:
-            raise
-        except Exception as error:
-            counted = Counted(mode=mode, reason=failure_reason(error))
-        self.tell(counted)
+        self.tell(count_executed(mode, prepared))
 
-    def _tell_facts(self) -> None:
+    def _tell_facts(self, workload: Workload) -> None:
         self.tell(Stands(phase="facts"))
-        self.tell(Facts())
+        self.tell(count_facts(self.request, workload, has_spec=self.build is None))
 
     def _absent(self, mode: str, error: Exception) -> None:
         skips = isinstance(error, (Skip, MissingPackageError))
@@ -261,52 +258,3 @@ def _solo(plan: Plan) -> Plan:
         timeout_s=timeout_s,
         patience_s=min(plan.patience_s, _SOLO_PATIENCE_S),
     )
-
-
-def probe_of(prepared: Prepared) -> ForwardProbe:
-    """What is timed of a workload that is ready in one mode."""
-    return ForwardProbe(
-        prepared.forward,
-        synchronise=prepared.synchronise,
-        host=prepared.host,
-        pipelined=prepared.unpipelined is None,
-    )
-
-
-class UnrepeatableError(FtaxError):
-    """A model whose outputs differ from forward to forward: nothing can be compared with it."""
-
-
-def nothing_to_compare_with(reason: str) -> Skip:
-    """Why a mode is skipped where eager has no outputs."""
-    return Skip(f"there is nothing to compare with, eager has no outputs: {reason}")
-
-
-def check_repeatable(prepared: Prepared, outputs: Sequence[Any]) -> None:
-    """Errors: `UnrepeatableError` where a second forward answers otherwise, `MismatchError` where
-    the outputs are not finite.
-    """
-    check_finite(outputs)
-    again = prepared.outputs(prepared.forward())
-    same = len(again) == len(outputs) and all(
-        one.shape == two.shape and bool((one == two).all())
-        for one, two in zip(outputs, again, strict=True)
-    )
-    if not same:
-        raise UnrepeatableError(
-            "eager's outputs differ from forward to forward: the model draws random numbers"
-        )
-
-
-@contextlib.contextmanager
-def quiet_torch(request: WorkloadRequest) -> Iterator[None]:
-    """Inference mode, the request's threads and device for every mode; torch as it was after."""
-    torch = import_torch()
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.threads)
-    device = torch.cuda.device(request.device) if request.device != "cpu" else None
-    try:
-        with torch.inference_mode(), device or contextlib.nullcontext():
-            yield
-    finally:
-        torch.set_num_threads(before)
