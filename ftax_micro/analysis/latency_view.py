@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,7 +20,8 @@ _REFERENCE = "eager"
 class CaseSummary:
     """A case with its medians and their intervals; seconds per forward, None where not measured.
 
-    `speedup` is eager's latency over this mode's on the same workload, with its interval.
+    `speedup` is eager's latency over this mode's on the same workload: the median over blocks that
+    took turns, with its sign-test interval, or of the medians where there are too few blocks.
     """
 
     case: Case
@@ -46,18 +49,14 @@ def latency_view(result: Result) -> LatencyView:
 def summarise_cases(cases: Sequence[Case], confidence: float = 0.95) -> list[CaseSummary]:
     """One summary per case, in their order."""
     latencies = [_estimate(case.latency, confidence) for case in cases]
-    reference = {
-        _workload(case): estimate
-        for case, estimate in zip(cases, latencies, strict=True)
-        if case.mode == _REFERENCE and estimate is not None
-    }
+    reference = {_workload(case): case for case in cases if case.mode == _REFERENCE}
     return [
         CaseSummary(
             case=case,
             latency=latency,
             host=_estimate(case.host, confidence),
             pipelined=_estimate(case.pipelined, confidence),
-            speedup=_speedup(reference.get(_workload(case)), latency),
+            speedup=_speedup(reference.get(_workload(case)), case, confidence),
         )
         for case, latency in zip(cases, latencies, strict=True)
     ]
@@ -78,7 +77,21 @@ def _estimate(data: Data | None, confidence: float) -> Estimate | None:
     return None if data is None else stats.median_interval(data.samples, confidence)
 
 
-def _speedup(reference: Estimate | None, own: Estimate | None) -> Estimate | None:
-    if reference is None or own is None:
+def _speedup(reference: Case | None, case: Case, confidence: float) -> Estimate | None:
+    if reference is None or reference.latency is None or case.latency is None:
         return None
-    return stats.ratio_interval(reference, own)
+    if case is reference:
+        return Estimate(1.0, None, None)
+    # Blocks of one number were taken in one round, as long as both modes took part in it.
+    ours, theirs = _block_medians(reference.latency, reference), _block_medians(case.latency, case)
+    rounds = min(len(ours), len(theirs))
+    paired = stats.paired_ratio(ours[:rounds], theirs[:rounds], confidence)
+    if paired.low is not None:
+        return paired
+    samples = (reference.latency.samples, case.latency.samples)
+    return stats.ratio_interval(*(stats.median_interval(each, confidence) for each in samples))
+
+
+def _block_medians(data: Data, case: Case) -> list[float]:
+    samples = iter(data.samples)
+    return [statistics.median(itertools.islice(samples, size)) for size in case.blocks]

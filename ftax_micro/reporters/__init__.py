@@ -42,3 +42,12 @@ LATENCY_REPORTERS = Registry(
         "markdown": "ftax_micro.reporters.latency:render_markdown",
     },
 )
+
+MAIN_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.main_job:render_table",
+        "json": "ftax_micro.reporters.main_job:render_json",
+        "markdown": "ftax_micro.reporters.main_job:render_markdown",
+    },
+)

@@ -1,0 +1,121 @@
+"""``python -m ftax_micro`` without a command: the launch floor, then two models in every mode."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ftax_micro import cli
+from ftax_micro.errors import UsageError
+
+if TYPE_CHECKING:
+    from ftax_micro.orchestration.interrupts import Interrupts
+    from ftax_micro.results import Result
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the main job."""
+    parser.add_argument(
+        "--device", default="auto", help="cpu, cuda, cuda:N or auto: a GPU if one can be used"
+    )
+    parser.add_argument(
+        "--show", type=Path, metavar="FILE", help="measure nothing; show a result saved with -o"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="save everything, raw samples included"
+    )
+    parser.add_argument("--force", action="store_true", help="replace an existing FILE")
+    parser.add_argument(
+        "--format", default="table", help="table, json or markdown (default: table)"
+    )
+
+
+def command(argv: Sequence[str] | None = None) -> int:
+    """Parse, measure or load, render. Returns the exit code."""
+    parser = cli.Parser(prog="python -m ftax_micro", add_help=False)
+    add_options(parser)
+    args = parser.parse_args(argv)
+    from ftax_micro.reporters import MAIN_REPORTERS
+
+    MAIN_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
+    result, code = (_load(args.show), 0) if args.show else _measure(args)
+    _show(result, args.format)
+    rows = [row.status for row in result.measurements]
+    rows += [case.status for case in result.cases]
+    if "failed" in rows:
+        cli.message(f"ftax-micro: {rows.count('failed')} of {len(rows)} rows and cases failed")
+    return code or (1 if "failed" in rows else 0)
+
+
+def _measure(args: argparse.Namespace) -> tuple[Result, int]:
+    from ftax_micro.orchestration.interrupts import catch_signals
+    from ftax_micro.results import check_output
+
+    if args.output:
+        check_output(args.output, force=args.force)
+    with catch_signals() as interrupts:
+        result = _run(args.device, interrupts)
+        code = cli.save_output(result, args)
+    if interrupts.pending:
+        done = [m.data for m in result.measurements] + [case.latency for case in result.cases]
+        count = sum(each is not None for each in done)
+        cli.message(f"ftax-micro: {interrupts.pending}; {count} rows and cases measured")
+        return result, code or interrupts.pending.exit_code
+    return result, code
+
+
+def _run(request: str, interrupts: Interrupts) -> Result:
+    from ftax_micro.devices._extension import core
+    from ftax_micro.environment import capture_environment
+    from ftax_micro.modes import MODES
+    from ftax_micro.orchestration.main_run import MainRun
+    from ftax_micro.orchestration.workload_process import WorkloadProcess
+    from ftax_micro.progress import LatencyLine, TerminalProgress
+
+    device, floors = _devices(request)
+    environment = capture_environment(command=sys.argv, build_id=core().source_digest)
+    measures = WorkloadProcess(interrupts=interrupts)
+    run = MainRun(device, floors, environment, measures, interrupts=interrupts)
+    with TerminalProgress() as line:
+        run.floor.progress = line
+        result = run.run_floor()
+    if not result.complete:
+        return run.result()
+    with LatencyLine(len(list(MODES)) * len(run.models)) as line:
+        run.latency_progress = line
+        return run.run_models()
+
+
+def _devices(request: str) -> tuple[str, list[str]]:
+    """Where the models run, and whose floor is measured: a GPU has one even where torch cannot use
+    it. Says why the models do not run on a GPU where one was not ruled out.
+    """
+    from ftax_micro.devices import resolve_devices
+    from ftax_micro.orchestration.latency_devices import resolve_model_device
+
+    device, reason = resolve_model_device(request)
+    if reason:
+        cli.message(f"ftax-micro: models run on the cpu: {reason}")
+    return device, list(dict.fromkeys([*resolve_devices(request), device]))
+
+
+def _load(path: Path) -> Result:
+    from ftax_micro.results import load_result
+
+    result = load_result(path)
+    if not (result.measurements and result.cases):
+        raise UsageError(f"{path} is not of the main job: `{result.kind} --show` shows it")
+    return result
+
+
+def _show(result: Result, form: str) -> None:
+    from ftax_micro.analysis.main_view import main_view
+    from ftax_micro.reporters import MAIN_REPORTERS
+
+    view = main_view(result)
+    cli.write_output(MAIN_REPORTERS.open(form)(view))
+    for warning in view.floor.warnings:
+        cli.message(f"warning: {warning.sentence}")

@@ -1,0 +1,120 @@
+"""The main job: the launch floor of a device, then two models in every mode that can run there.
+
+One model is small enough that the framework sets its latency on any machine, the other is the
+paper's own. All of it has to fit into minutes: the floor is a quick one, and the larger model's
+modes share what time is left, with fewer samples than the paper's hundred where it must be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from ftax_micro.facts import Environment
+from ftax_micro.models.request import parse_model
+from ftax_micro.modes import MODES
+from ftax_micro.orchestration.floor import FloorRun, Progress
+from ftax_micro.orchestration.interrupts import Interrupts
+from ftax_micro.orchestration.latency import LatencyProgress, WorkloadRequest
+from ftax_micro.orchestration.latency_requests import Task
+from ftax_micro.orchestration.latency_run import LatencyRun, Measures
+from ftax_micro.orchestration.selection import Selection
+from ftax_micro.records import QUICK_PLAN, Plan
+from ftax_micro.results import Result
+
+SMALL, LARGE = "bert_tiny", "bert_base"
+# Three minutes, less what starting and drawing takes.
+BUDGET_S = 165.0
+# The paper's minimum of samples, for as long as there is time.
+PLAN = Plan(min_samples=100, min_time_s=0.2, patience_s=1.0, half_width=0.03, quick=True)
+_SMALL_TIMEOUT_S = 3.0
+# What the larger model needs before it is timed (exports, compiles), on a slow core.
+_READY_S = 75.0
+_LEAST_S, _MOST_S = 1.5, 15.0
+
+
+@dataclass
+class MainRun:
+    """The main job in progress; `result()` is what is known so far, at any time.
+
+    `device` is where the models run, `floors` are the devices whose floor is measured, that one
+    among them. `measures` is how a workload is measured; `probes` of the floor and `modes` default
+    to all.
+    """
+
+    device: str
+    floors: Sequence[str]
+    environment: Environment
+    measures: Measures
+    floor_progress: Progress | None = None
+    latency_progress: LatencyProgress | None = None
+    interrupts: Interrupts | None = None
+    probes: Sequence[str] | None = None
+    modes: Sequence[str] = ()
+    models: Sequence[str] = (SMALL, LARGE)
+    budget_s: float = BUDGET_S
+    clock: Callable[[], float] = time.monotonic
+    floor: FloorRun = field(init=False)
+    latency: LatencyRun | None = None
+
+    def __post_init__(self) -> None:
+        selection = Selection(list(self.floors), self.probes, [], True)
+        self.floor = FloorRun(
+            selection,
+            QUICK_PLAN,
+            self.environment,
+            progress=self.floor_progress,
+            interrupts=self.interrupts,
+        )
+        self._begin_s = self.clock()
+
+    def run_floor(self) -> Result:
+        """The launch floor alone. Errors: as `FloorRun.run`."""
+        return self.floor.run()
+
+    def run_models(self) -> Result:
+        """The models, one after the other. Errors: as `LatencyRun.run`."""
+        modes = tuple(self.modes or MODES)
+        timeout_s = _SMALL_TIMEOUT_S
+        for text in self.models:
+            model = parse_model(text)
+            task = Task(WorkloadRequest(model, model.spec.shape, "fp32", self.device), modes)
+            self._measure(task, timeout_s)
+            if self._incomplete():
+                break
+            timed = sum(case.status == "ok" for case in self.result().cases)
+            timeout_s = self._share(max(1, timed))
+        return self.result()
+
+    def result(self) -> Result:
+        """What has been measured so far, floor and models in one."""
+        floor = self.floor.result()
+        if self.latency is None:
+            return msgspec.structs.replace(floor, kind="model_latency", plan=PLAN)
+        latency = self.latency.result()
+        return msgspec.structs.replace(
+            latency, devices=floor.devices, measurements=floor.measurements
+        )
+
+    def _measure(self, task: Task, timeout_s: float) -> None:
+        plan = msgspec.structs.replace(PLAN, timeout_s=timeout_s)
+        self.latency = LatencyRun(
+            [task],
+            plan,
+            self.environment,
+            self.latency_progress,
+            self.measures,
+            former=self.latency.result() if self.latency else None,
+        )
+        self.latency.run()
+
+    def _incomplete(self) -> bool:
+        return bool(self.interrupts and self.interrupts.pending)
+
+    def _share(self, modes: int) -> float:
+        """Seconds for each of so many modes of the next model."""
+        left_s = self.budget_s - (self.clock() - self._begin_s) - _READY_S
+        return min(_MOST_S, max(_LEAST_S, left_s / modes))
