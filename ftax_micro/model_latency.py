@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.orchestration.latency_requests import Task
     from ftax_micro.orchestration.latency_run import LatencyRun
+    from ftax_micro.orchestration.study import Study
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
 
@@ -60,7 +61,8 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
     from ftax_micro.orchestration.latency_file import GrowingFile
     from ftax_micro.results import check_output
 
-    tasks, plan = _tasks(args), _plan(args)
+    study = _study(args)
+    tasks, plan = _tasks(args, study), _plan(args, study)
     if args.output:
         check_output(args.output, force=args.force or args.resume)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
@@ -118,40 +120,55 @@ def _with_progress(run: LatencyRun) -> Result:
         return run.run()
 
 
-def _tasks(args: argparse.Namespace) -> list[Task]:
+def _tasks(args: argparse.Namespace, study: Study | None) -> list[Task]:
+    """What is to be measured, all of it checked."""
     from ftax_micro.models.request import split_models
     from ftax_micro.modes import MODES
     from ftax_micro.orchestration.latency_devices import resolve_model_device
     from ftax_micro.orchestration.latency_requests import Task, check_modes, joined, requests_for
 
-    if not args.model:
+    if not study and not args.model:
         raise UsageError("which model? --model NAME; --list names them")
     modes = tuple(check_modes(args.mode or MODES))
     device, why_cpu = resolve_model_device(args.device)
-    requests = requests_for(
-        split_models(args.model),
-        dtypes=args.dtype or ("fp32",),
-        batch=args.batch,
-        sequence=args.sequence,
-        image=args.image,
-        audio=args.audio,
-        device=device,
-        threads=args.threads,
-        lengths=args.lengths,
-        twin=args.twin,
-    )
+    if study:
+        tasks = study.tasks(device, args.threads)
+    else:
+        requests = requests_for(
+            split_models(args.model),
+            dtypes=args.dtype or ("fp32",),
+            batch=args.batch,
+            sequence=args.sequence,
+            image=args.image,
+            audio=args.audio,
+            device=device,
+            threads=args.threads,
+            lengths=args.lengths,
+            twin=args.twin,
+        )
+        tasks = joined(Task(request, modes) for request in requests)
     if why_cpu:
         cli.message(f"ftax-micro: measuring on the cpu: {why_cpu}")
-    return joined(Task(request, modes) for request in requests)
+    return tasks
 
 
-def _plan(args: argparse.Namespace) -> Plan:
+def _study(args: argparse.Namespace) -> Study | None:
+    if not args.study:
+        return None
+    from ftax_micro.orchestration.study import load_study
+
+    return load_study(args.study)
+
+
+def _plan(args: argparse.Namespace, study: Study | None) -> Plan:
     import msgspec
 
     from ftax_micro.orchestration.latency_run import LATENCY_PLAN, QUICK_LATENCY_PLAN
     from ftax_micro.orchestration.plans import check_plan
 
     base = QUICK_LATENCY_PLAN if args.quick else LATENCY_PLAN
+    if study and not args.quick:
+        base = study.on(base)
     given = {"min_samples": args.min_samples, "timeout_s": args.timeout}
     plan = msgspec.structs.replace(base, **{k: v for k, v in given.items() if v is not None})
     least = min(plan.min_time_s, plan.timeout_s)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ftax_micro import cli
 from ftax_micro.errors import UsageError
+from ftax_micro.units import parse_sizes
 
 _EPILOG = """\
 examples:
@@ -43,10 +44,7 @@ _MEASURING = (
     *("prepare_timeout", "resume", "retry_failed", "log", "output"),
 )
 # What a study says itself.
-_IN_STUDY = (
-    *("model", "mode", "dtype", "batch", "sequence", "image", "audio", "lengths", "twin"),
-    *("min_samples", "timeout"),
-)
+_IN_STUDY = (*("model", "mode", "dtype", "batch", "sequence", "image", "audio", "lengths", "twin"),)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -168,21 +166,13 @@ def _add_how(group: argparse._ArgumentGroup) -> None:
 
 
 def sizes(most: int) -> Callable[[str], list[int]]:
-    """An argparse type: sizes by commas, ``1..128`` standing for 1, 2, 4 … up to 128."""
-    one = cli.whole_number(most)
+    """An argparse type: as `parse_sizes`."""
 
     def parse(text: str) -> list[int]:
-        found: list[int] = []
-        for part in cli.names(text):
-            first, dots, last = part.partition("..")
-            size, end = one(first), one(last) if dots else None
-            if end is not None and end < size:
-                raise argparse.ArgumentTypeError(f"{part} goes down")
-            found.append(size)
-            while end is not None and size * 2 <= end:
-                size *= 2
-                found.append(size)
-        return list(dict.fromkeys(found))
+        try:
+            return parse_sizes(text, most)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
 
     return parse
 

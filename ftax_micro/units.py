@@ -128,3 +128,32 @@ def parse_seconds(text: str) -> float:
     if not math.isfinite(value_s) or value_s < 0:
         raise ValueError(f"{text!r} is not a time: a number, then s, ms, us or ns")
     return value_s
+
+
+def parse_sizes(text: str, most: int) -> list[int]:
+    """Whole numbers from 1 to `most` by commas, ``1..128`` standing for 1, 2, 4 … up to 128.
+
+    Errors: `ValueError` with a sentence for the user.
+
+    >>> parse_sizes("3,1..8", 100)
+    [3, 1, 2, 4, 8]
+    """
+    found: list[int] = []
+    for part in (each.strip() for each in text.split(",")):
+        first, dots, last = part.partition("..")
+        size = _size(first, most)
+        end = _size(last, most) if dots else size
+        if end < size:
+            raise ValueError(f"{part} goes down")
+        while size <= end:
+            found.append(size)
+            size *= 2
+    return list(dict.fromkeys(found))
+
+
+def _size(text: str, most: int) -> int:
+    if not text.strip().isdecimal():
+        raise ValueError(f"{text!r} is no whole number")
+    if not 1 <= int(text) <= most:
+        raise ValueError(f"{text} is not between 1 and {most}")
+    return int(text)

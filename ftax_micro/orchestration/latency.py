@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ftax_micro.models.request import ModelRequest
+from ftax_micro.models.twin import twin_of
 from ftax_micro.records import Case, Plan
 
 if TYPE_CHECKING:
-    from ftax_micro.models.contract import Shape
+    from ftax_micro.models.contract import Overrides, Shape
     from ftax_micro.models.workload import Workload
 
 REFERENCE = "eager"
@@ -38,6 +39,15 @@ class WorkloadRequest:
         sizes = vars(self.shape).items()
         parts = [self.model.text, *(f"{name} {size}" for name, size in sizes if size is not None)]
         return " ".join([*parts, self.dtype, *(["twin"] if self.twin else [])])
+
+    def made_of(self) -> tuple[Overrides, Shape]:
+        """Settings and sizes that it is built with, its twin's where that is meant.
+
+        Errors: `Skip` for a model that has no twin.
+        """
+        if not self.twin:
+            return self.model.overrides, self.shape
+        return twin_of(self.model, self.shape)
 
 
 class LatencyProgress(Protocol):

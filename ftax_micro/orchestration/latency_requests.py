@@ -55,7 +55,16 @@ def requests_for(
     for dtype in dtypes:
         check_dtype(dtype)
     requests = [
-        WorkloadRequest(model, shape, dtype, device, threads, lengths, twinned)
+        # A twin's work is next to nothing whatever the batch: it is measured once.
+        WorkloadRequest(
+            model,
+            shape.replaced(batch=1) if twinned else shape,
+            dtype,
+            device,
+            threads,
+            lengths,
+            twinned,
+        )
         for model in parsed
         for dtype in dtypes
         for shape in _shapes(model, sweep)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
@@ -35,7 +36,7 @@ def count_facts(request: WorkloadRequest, workload: Workload, *, has_spec: bool)
 
     def macs() -> int:
         if has_spec and ":" not in model.text:
-            return count_macs(model.spec, model.overrides, workload.shape) * workload.steps
+            return count_macs(model.spec, *request.made_of()) * workload.steps
         return module_macs(workload.module, workload.inputs) * workload.steps
 
     def activations() -> int:
@@ -51,7 +52,9 @@ def count_facts(request: WorkloadRequest, workload: Workload, *, has_spec: bool)
 
 def _counted(count: Callable[[], _Count]) -> tuple[_Count | None, str | None]:
     try:
-        return count(), None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what counters say of torch's settings
+            return count(), None
     except Interrupted:
         raise
     except Exception as error:

@@ -139,10 +139,11 @@ class WorkloadSession:
 
     def _build(self) -> Workload:
         asked = self.request
+        overrides, shape = asked.made_of()
         return build_workload(
             asked.model.spec,
-            asked.model.overrides,
-            asked.shape,
+            overrides,
+            shape,
             asked.dtype,
             asked.device,
             lengths=asked.lengths,
