@@ -154,5 +154,12 @@ def test_what_is_not_eager_s_is_a_mismatch(
         check_equal(expected, found, "fp32")
 
 
+def test_whole_numbers_must_be_equal() -> None:
+    tokens, other = torch.tensor([[40_000], [0]]), torch.tensor([[40_001], [0]])
+    assert check_equal([tokens], [tokens.clone()], "fp16").relative_norm == 0.0
+    with pytest.raises(MismatchError, match=r"output 0: 1 of 2 are not eager's"):
+        check_equal([tokens], [other], "fp16")
+
+
 def test_finite_outputs_pass() -> None:
     check_finite([torch.ones(3)])

@@ -44,10 +44,18 @@ TINY = {
     "moe_block": "hidden_size=16,intermediate_size=32",
 }
 
+# Their inputs and outputs do not all begin with the batch.
+PHASES = {
+    f"{name}_{phase}": TINY[name]
+    for name in ("gpt2", "llama_style", "qwen3_style")
+    for phase in ("prefill", "decode")
+} | {"gpt2_generate": TINY["gpt2"]}
+
 # Sizes under which every family's forward is short and still valid.
 SIZES = {"sequence": 16, "image": 64, "audio": 4000}
 
 
 def tiny(name: str) -> str:
     """What to ask for to get `name` in its tiny configuration."""
-    return f"{name}@{TINY[name]}" if name in TINY else name
+    known = TINY | PHASES
+    return f"{name}@{known[name]}" if name in known else name

@@ -70,7 +70,8 @@ class ModelSpec:
     ``meta``.
 
     `source` is the class that is built, `stands_for` says what it stands in for where that class is
-    not the paper's own, `parameters` are the names and defaults of what may be overridden.
+    not the paper's own, `parameters` are the names and defaults of what may be overridden;
+    `feedback` and `steps` are those of `workload.Workload`.
     """
 
     name: str
@@ -81,3 +82,5 @@ class ModelSpec:
     inputs: Callable[[torch.nn.Module, Shape, Overrides], Inputs]
     parameters: Callable[[], dict[str, Any]]
     stands_for: str | None = None
+    feedback: tuple[str, ...] = ()
+    steps: int = 1

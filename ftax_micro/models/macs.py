@@ -47,7 +47,7 @@ _FREE = frozenset(_FREE_NAMES.split())
 def count_macs(
     spec: ModelSpec, overrides: Overrides | None = None, shape: Shape | None = None
 ) -> int:
-    """Multiply-accumulates of one forward of `spec` at `shape`, half of the counter's FLOPs.
+    """Multiply-accumulates of one step of `spec` at `shape`, half of the counter's FLOPs.
 
     Built without memory where the model can be; the dtype does not matter. Errors: as
     `build_workload`; `Skip` as `module_macs`.

@@ -90,7 +90,22 @@ def _convolutional(divisor: int, image: int) -> _Rule:
     return _Rule({"narrow": divisor}, {"image": image})
 
 
+_PHASES = ("", "_prefill", "_decode", "_generate")
+_DECODERS = {
+    "gpt2": _Rule(
+        {"n_embd": _WIDTH, "n_head": _HEADS, "vocab_size": _WIDTH},
+        _TOKENS,
+        drops=(*_COMMON, "n_inner"),
+    ),
+    "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _grouped_heads),
+    "qwen3_style": _Rule(
+        {**_TEXT, "num_attention_heads": _HEADS, "num_key_value_heads": 1, "head_dim": _HEAD},
+        _TOKENS,
+    ),
+}
+
 _RULES: dict[str, _Rule] = {
+    **{f"{name}{phase}": rule for name, rule in _DECODERS.items() for phase in _PHASES},
     **dict.fromkeys(("bert_base", "bert_large", "bert_tiny", "roberta"), _text()),
     "distilbert": _Rule(
         {"dim": _WIDTH, "n_heads": _HEADS, "hidden_dim": _WIDTH, "vocab_size": _WIDTH},
@@ -123,16 +138,6 @@ _RULES: dict[str, _Rule] = {
     ),
     # Longer than its window, as the full model's input is than half of its own.
     "modernbert": _Rule({**_TEXT, "pad_token_id": 0, "local_attention": 2}, {"sequence": 4}),
-    "gpt2": _Rule(
-        {"n_embd": _WIDTH, "n_head": _HEADS, "vocab_size": _WIDTH},
-        _TOKENS,
-        drops=(*_COMMON, "n_inner"),
-    ),
-    "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _grouped_heads),
-    "qwen3_style": _Rule(
-        {**_TEXT, "num_attention_heads": _HEADS, "num_key_value_heads": 1, "head_dim": _HEAD},
-        _TOKENS,
-    ),
     **dict.fromkeys(("wavlm", "hubert", "wav2vec2"), _Rule(_SPEECH, _SOUND)),
     "speecht5": _Rule(
         {

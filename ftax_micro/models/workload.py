@@ -85,7 +85,18 @@ def build_workload(
     kind = getattr(torch, DTYPES[dtype])
     moved = {name: _moved(value, kind, device) for name, value in inputs.items()}
     placed = module.to(device=device, dtype=kind)
-    return Workload(spec.name, chosen, dtype, placed, moved, device, lengths=lengths, valid=valid)
+    return Workload(
+        spec.name,
+        chosen,
+        dtype,
+        placed,
+        moved,
+        device,
+        feedback=spec.feedback,
+        steps=spec.steps,
+        lengths=lengths,
+        valid=valid,
+    )
 
 
 def check_dtype(dtype: str) -> None:

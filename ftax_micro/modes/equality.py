@@ -41,7 +41,7 @@ def check_equal(
     """The agreement of `outputs` with eager's `reference`, compared in double precision.
 
     Where `valid` (batch × sequence) is given, outputs with a vector for each token are compared at
-    the tokens where it is True.
+    the tokens where it is True. Outputs that are whole numbers (tokens, positions) must be equal.
     Errors: `MismatchError` for another number of outputs, other shapes, values that are not finite,
     a reference that is zero throughout (equality would prove nothing), and a relative norm beyond
     the tolerance of `dtype`, with the largest difference.
@@ -89,6 +89,11 @@ def _agreement(
         reference, output = reference[valid], output[valid]
     _check_finite(index, reference)
     _check_finite(index, output)
+    if not reference.is_floating_point():
+        wrong = int((output != reference).sum())
+        if wrong:
+            raise MismatchError(f"output {index}: {wrong} of {output.numel()} are not eager's")
+        return Agreement(0.0, 0.0)
     expected = reference.double()
     norm = float(expected.norm())
     if norm == 0.0:

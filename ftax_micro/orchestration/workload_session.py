@@ -21,6 +21,7 @@ from ftax_micro.models.workload import Workload, build_workload, count_parameter
 from ftax_micro.modes import MODES
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_equal
+from ftax_micro.modes.repeated import repeated
 from ftax_micro.orchestration.latency import REFERENCE, WorkloadRequest
 from ftax_micro.orchestration.workload_checks import (
     check_repeatable,
@@ -198,6 +199,7 @@ class WorkloadSession:
         self.tell(Stands(phase="prepare", mode=mode))
         prepared = MODES.open(mode)().prepare(workload)
         opened.callback(prepared.close)
+        prepared = repeated(prepared, workload)
         begin_s = time.perf_counter()
         output = prepared.forward()
         if prepared.synchronise:
