@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import settings
 
@@ -12,6 +14,14 @@ pytest_plugins = [
 # A deadline would assert wall time. Derandomised: a failure is one for everybody.
 settings.register_profile("ftax_micro", deadline=None, derandomize=True)
 settings.load_profile("ftax_micro")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests and the processes they start share a cache of their own, and leave the user's alone."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("FTAX_MICRO_CACHE", str(tmp_path_factory.mktemp("ftax_micro_cache")))
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -20,7 +20,7 @@ from ftax_micro.reporters.latency import render_csv, render_markdown, render_tab
 pytest.importorskip("torch", reason="the models extra is not installed")
 
 LAYER = "layer_norm@hidden_size=8"
-FEW = ("--quick", "--min-samples", "4", "--timeout", "1")
+FEW = ("--quick", "--min-samples", "4", "--timeout", "1", "--mode", "eager,torchscript")
 PLAN = Plan(min_samples=4, min_time_s=0.0, timeout_s=1.0, half_width=100.0, quick=True)
 ISSUE_COLUMNS = [
     "model",

@@ -51,7 +51,12 @@ def outputs_in(mode: str, workload: Workload) -> list[torch.Tensor]:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_mode_computes_what_eager_computes_without_a_warning(name: str, mode: str) -> None:
     workload = small(name)
-    agreement = check_equal(outputs_in("eager", workload), outputs_in(mode, workload), "fp32")
+    expected = outputs_in("eager", workload)
+    try:
+        outputs = outputs_in(mode, workload)
+    except Skip as reason:
+        pytest.skip(str(reason))
+    agreement = check_equal(expected, outputs, "fp32")
     assert agreement.relative_norm < 1e-4
 
 

@@ -9,5 +9,7 @@ MODES = Registry(
     {
         "eager": "ftax_micro.modes.eager:Eager",
         "torchscript": "ftax_micro.modes.torchscript:TorchScript",
+        "onnxruntime": "ftax_micro.modes.onnxruntime:OnnxRuntime",
+        "onnxruntime_cuda_graph": "ftax_micro.modes.onnxruntime_cuda_graph:OnnxRuntimeCudaGraph",
     },
 )
