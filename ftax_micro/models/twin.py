@@ -156,7 +156,7 @@ _RULES: dict[str, _Rule] = {
         _convolutional(64, 32),
     ),
     # Channels are concatenated or split: the divisor is one of all parts.
-    "shufflenet_v2": _convolutional(58, 64),
+    "shufflenet_v2": _convolutional(29, 64),
     "squeezenet": _convolutional(16, 32),
     "densenet121": _convolutional(32, 32),
     "densenet161": _convolutional(48, 32),
@@ -173,6 +173,7 @@ _RULES: dict[str, _Rule] = {
     "vit_b_16": _Rule(
         {"num_heads": _HEADS, "hidden_dim": _WIDTH, "mlp_dim": _WIDTH, "num_classes": _WIDTH},
         {"image": 16},
+        drops=("image_size",),
     ),
     "feed_forward": _Rule({"hidden_size": _WIDTH, "intermediate_size": _WIDTH}, {"sequence": 1}),
     # Step by step: their length is depth.
