@@ -10,6 +10,12 @@ MODES = Registry(
         "eager": "ftax_micro.modes.eager:Eager",
         "torchscript": "ftax_micro.modes.torchscript:TorchScript",
         "onnxruntime": "ftax_micro.modes.onnxruntime:OnnxRuntime",
+        "cuda_graph": "ftax_micro.modes.cuda_graph:CudaGraph",
         "onnxruntime_cuda_graph": "ftax_micro.modes.onnxruntime_cuda_graph:OnnxRuntimeCudaGraph",
+        "better_transformer": "ftax_micro.modes.better_transformer:BetterTransformer",
+        "torch_compile": "ftax_micro.modes.torch_compile:TorchCompile",
+        "torch_compile_reduce_overhead": (
+            "ftax_micro.modes.torch_compile_reduce_overhead:TorchCompileReduceOverhead"
+        ),
     },
 )

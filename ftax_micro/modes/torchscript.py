@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import Skip
 from ftax_micro.modes.contract import Prepared
+from ftax_micro.modes.exchange import runner
 from ftax_micro.modes.executed import dispatched
 from ftax_micro.modes.outputs import on_cpu
 from ftax_micro.modes.preparation import preparing
+from ftax_micro.modes.waiting import waiting_for
 
 if TYPE_CHECKING:
     from ftax_micro.models.workload import Workload
@@ -31,6 +33,7 @@ class TorchScript:
         jit: Any = getattr(torch, "jit", None)
         if not all(hasattr(jit, name) for name in ("trace", "freeze")):
             raise Skip(f"torch {torch.__version__} has no TorchScript")
+        synchronise = waiting_for(workload)
         names, inputs = tuple(workload.inputs), tuple(workload.inputs.values())
         begin_s = time.perf_counter()
         with preparing("torch.jit.trace"), warnings.catch_warnings():
@@ -45,6 +48,8 @@ class TorchScript:
         with preparing("the first run of the traced graph"):
             for _ in range(_SETTLING_RUNS):
                 frozen(*inputs)
+            if synchronise:
+                synchronise()
         costs_s = {
             "trace": traced_s - begin_s,
             "freeze": frozen_s - traced_s,
@@ -54,4 +59,11 @@ class TorchScript:
         def forward() -> Any:
             return frozen(*inputs)
 
-        return Prepared(forward, on_cpu, costs_s=costs_s, executed=lambda: dispatched(forward))
+        return Prepared(
+            forward,
+            on_cpu,
+            costs_s=costs_s,
+            synchronise=synchronise,
+            run=runner(frozen),
+            executed=lambda: dispatched(forward),
+        )

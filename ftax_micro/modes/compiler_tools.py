@@ -1,0 +1,69 @@
+"""What torch.compile needs from the machine, asked before minutes are spent on compiling."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from ftax_micro.errors import Skip
+
+# What Triton generates code for begins with Volta.
+_LEAST_CAPABILITY = (7, 0)
+
+
+def check_compiler(device: str) -> None:
+    """Errors: `Skip` with what torch.compile lacks to make kernels for `device` here."""
+    import torch
+
+    try:
+        torch._dynamo.eval_frame.check_if_dynamo_supported()
+    except RuntimeError as error:
+        raise Skip(f"torch.compile does not work here: {error}") from error
+    kind = torch.device(device).type
+    _check_python_headers()
+    if kind == "cpu":
+        _check_cpp_compiler()
+    elif kind == "cuda":
+        _check_triton(torch.cuda.get_device_capability(device))
+
+
+def _check_python_headers() -> None:
+    places = {sysconfig.get_path("include"), sysconfig.get_path("platinclude")}
+    if not any((Path(place) / "Python.h").exists() for place in places if place):
+        raise Skip(
+            "what torch.compile generates includes Python.h, which is missing: "
+            "install Python's development files"
+        )
+
+
+def _check_cpp_compiler() -> None:
+    from torch._inductor import config, cpp_builder, exc
+
+    try:
+        cpp_builder.get_cpp_compiler()
+    except exc.InvalidCxxCompiler as error:
+        tried = [str(each) for each in _listed(config.cpp.cxx) if each]
+        raise Skip(
+            f"torch.compile on the cpu needs a C++ compiler, and {' or '.join(tried)} does not "
+            "work: install g++, or name one in CXX"
+        ) from error
+
+
+def _check_triton(capability: tuple[int, int]) -> None:
+    from torch.utils import _triton
+
+    if not _triton.has_triton_package():
+        raise Skip("torch.compile on CUDA needs Triton, which is not installed: pip install triton")
+    if capability < _LEAST_CAPABILITY:
+        own = ".".join(map(str, capability))
+        raise Skip(f"Triton needs compute capability 7.0 or later, and this device has {own}")
+    # Triton builds the launcher of each kernel signature with the machine's C compiler.
+    if not os.environ.get("CC") and not any(map(shutil.which, ("gcc", "clang", "cc"))):
+        raise Skip("torch.compile on CUDA needs a C compiler for Triton's launchers: install gcc")
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
