@@ -52,6 +52,10 @@ def made(
     with pytest.MonkeyPatch.context() as patch, torch.inference_mode():
         cache = tmp_path_factory.mktemp("inductor")
         patch.setenv("TORCHINDUCTOR_CACHE_DIR", str(cache))
+        # Two small kernels, compiled in the shortest way there is: without vectors, which have
+        # trial compiles of their own, and without compiling the headers first.
+        patch.setattr("torch._inductor.config.cpp.simdlen", 1)
+        patch.setattr("torch._inductor.config.cpp_cache_precompile_headers", False)
         try:
             prepared = MODES.open("torch_compile")().prepare(own)
         except Skip as reason:  # a machine without a compiler
