@@ -117,9 +117,3 @@ def test_lists_of_numbers_are_given_in_words() -> None:
     deep, plain = parse_model("funnel@block_sizes=1-1"), known_models()["funnel"]
     assert plain.parameters()["block_sizes"] == "4-4-4"
     assert count_parameters(deep.spec, deep.overrides) < count_parameters(plain) / 2
-
-
-def test_a_twin_s_image_is_its_own() -> None:
-    settings, shape = twin_of(parse_model("vit_b_16@image_size=448"), Shape(image=448))
-    assert "image_size" not in settings
-    assert shape.image == 16

@@ -173,7 +173,6 @@ _RULES: dict[str, _Rule] = {
     "vit_b_16": _Rule(
         {"num_heads": _HEADS, "hidden_dim": _WIDTH, "mlp_dim": _WIDTH, "num_classes": _WIDTH},
         {"image": 16},
-        drops=("image_size",),
     ),
     "feed_forward": _Rule({"hidden_size": _WIDTH, "intermediate_size": _WIDTH}, {"sequence": 1}),
     # Step by step: their length is depth.
