@@ -5,22 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import re
+import time
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
+from fake_results import device, result
 
-from ftax_micro import launch_floor, load_result, model_latency
+from ftax_micro import launch_floor, load_result, measure_module_latency, model_latency
 from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.cli import run
+from ftax_micro.errors import UsageError
 from ftax_micro.model_latency_options import sizes
 from ftax_micro.orchestration.latency_api import measure_model_latency
+from ftax_micro.progress import LatencyLine
 from ftax_micro.records import Case, Data, Plan
 from ftax_micro.reporters.latency import render_csv, render_markdown, render_table
 
 pytest.importorskip("torch", reason="the models extra is not installed")
 
 LAYER = "layer_norm@hidden_size=8"
-FEW = ("--quick", "--min-samples", "4", "--timeout", "1", "--mode", "eager,torchscript")
+FEW = ("--quick", "--min-samples", "4", "--timeout", "1", "--device", "cpu")
+BOTH = ("--mode", "eager,torchscript")
 PLAN = Plan(min_samples=4, min_time_s=0.0, timeout_s=1.0, half_width=100.0, quick=True)
 ISSUE_COLUMNS = [
     "model",
@@ -54,15 +61,15 @@ def test_a_run_is_a_table_and_a_file_that_can_be_shown_again(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "latency.json"
-    asked = ("--model", LAYER, "--sequence", "4", "--batch", "1,2")
+    asked = ("--model", LAYER, "--sequence", "4", "--batch", "1,2", *BOTH)
     code, out, err = latency(capsys, *asked, *FEW, "-o", str(path))
     assert code == 0
     assert out.count("torchscript") == 2
     assert "batch 2 sequence 4 fp32" in out
     assert f"saved {path}" in err
-    result = load_result(path)
-    assert (result.kind, result.complete, len(result.cases)) == ("model_latency", True, 4)
-    assert [(case.batch, case.mode) for case in result.cases][:2] == [
+    saved = load_result(path)
+    assert (saved.kind, saved.complete, len(saved.cases)) == ("model_latency", True, 4)
+    assert [(case.batch, case.mode) for case in saved.cases][:2] == [
         (1, "eager"),
         (1, "torchscript"),
     ]
@@ -72,7 +79,7 @@ def test_a_run_is_a_table_and_a_file_that_can_be_shown_again(
 
 
 def test_csv_has_the_promised_columns_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = latency(capsys, "--model", LAYER, *FEW, "--format", "csv")
+    code, out, _ = latency(capsys, "--model", LAYER, *FEW, *BOTH, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
     assert list(rows[0])[: len(ISSUE_COLUMNS)] == ISSUE_COLUMNS
@@ -81,6 +88,8 @@ def test_csv_has_the_promised_columns_in_seconds(capsys: pytest.CaptureFixture[s
         assert row["params"] == "16"
         assert 0 < float(row["latency_s"]) < 1
         assert int(row["samples"]) >= 4
+        assert (row["macs"], row["ops"], row["twin"], row["threads"]) == ("0", "1", "0", "1")
+        assert row["measured_at"] > "2026"
     assert float(rows[0]["speedup"]) == 1.0
 
 
@@ -116,9 +125,11 @@ def test_wrong_usage_is_one_line_and_exit_2(
 
 
 def test_a_failed_case_is_told_and_exit_1(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = latency(capsys, "--model", "multi_head_attention@num_attention_heads=7", *FEW)
+    wrong = "multi_head_attention@num_attention_heads=7"
+    code, out, err = latency(capsys, "--model", wrong, *FEW, *BOTH)
     assert code == 1
-    assert out.count("failed, ") == 2
+    assert "eager: failed, " in out
+    assert "torchscript: failed, " in out
     assert "2 of 2 cases failed" in err
 
 
@@ -151,15 +162,72 @@ def test_a_speedup_is_eager_s_latency_over_the_mode_s() -> None:
 
 
 def test_another_workload_s_eager_is_no_reference() -> None:
-    import msgspec
-
     other = msgspec.structs.replace(case_of("fast", [2.0] * 30), batch=2)
     assert summarise_cases([case_of("eager", [4.0] * 30), other])[1].speedup is None
+    twin = msgspec.structs.replace(case_of("eager", [1.0] * 30), twin=True)
+    cases = [case_of("eager", [4.0] * 30), twin, case_of("fast", [2.0] * 30)]
+    speedup = summarise_cases(cases)[2].speedup
+    assert speedup is not None
+    assert speedup.value == 2.0
+
+
+def test_one_reason_for_many_cases_is_one_line() -> None:
+    absent: dict[str, Any] = {
+        "status": "failed",
+        "reason": "no luck",
+        "latency": None,
+        "blocks": [],
+    }
+    cases = [msgspec.structs.replace(case_of("m", [1.0]), batch=n, **absent) for n in (1, 2, 4)]
+    shown = result(devices=[device("cpu")], kind="model_latency", cases=cases)
+    assert "m m (3 cases): failed, no luck" in render_table(latency_view(shown))
+
+
+def test_a_case_by_itself_tells_what_the_others_cost_it() -> None:
+    alone = Data(estimate="median", stop_reason="interval", samples=[2.0])
+    case = msgspec.structs.replace(case_of("eager", [3.0]), solo=alone, executed={"a": 2, "b": 1})
+    (row,) = summarise_cases([case])
+    assert (row.solo_ratio, row.operations) == (1.5, 3)
+
+
+def test_any_module_is_measured_as_it_is() -> None:
+    import torch
+
+    module = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Dropout()).half()
+    before = {name: each.clone() for name, each in module.state_dict().items()}
+    measured = measure_module_latency(module, torch.ones(1, 3), ["eager"], name="own", plan=PLAN)
+    (case,) = measured.cases
+    assert (case.status, case.model, case.dtype, case.device) == ("ok", "own", "fp16", "cpu")
+    assert case.macs == 6
+    assert module.training
+    assert all(bool((before[name] == each).all()) for name, each in module.state_dict().items())
+    with pytest.raises(UsageError, match=r"weights are torch\.float64"):
+        measure_module_latency(module.double(), torch.ones(1, 3))
+
+
+class Steps:
+    """Time that only moves when the test says so."""
+
+    now_s = 0.0
+
+
+def test_the_line_tells_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: Steps.now_s)
+    line = LatencyLine(4)
+    line.workload_begins("bert batch 1", 0, 2)
+    assert line.left_s() is None
+    Steps.now_s = 10.0
+    line.solo_ends("eager")
+    assert line.left_s() == pytest.approx(70.0)  # half a case in 10 s, 3.5 to come
+    Steps.now_s = 30.0
+    line.case_ends("eager")
+    line.case_ends("torchscript")
+    assert line.left_s() == pytest.approx(30.0)
 
 
 def test_the_library_call_gives_what_the_command_shows() -> None:
-    result = measure_model_latency([LAYER], ["eager"], sequence=4, plan=PLAN)
-    view = latency_view(result)
+    measured = measure_model_latency([LAYER], ["eager"], sequence=4, plan=PLAN, isolated=False)
+    view = latency_view(measured)
     for text in (render_table(view), render_markdown(view), render_csv(view)):
         assert LAYER in text
         assert "eager" in text

@@ -14,6 +14,7 @@ from ftax_micro.stats import Estimate
 from ftax_micro.trust import TrustWarning, trust_warnings
 
 _REFERENCE = "eager"
+_BEGUN = "begun_at"  # of a case's facts: equal where two modes took turns
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,10 @@ class CaseSummary:
     """A case with its medians and their intervals; seconds per forward, None where not measured.
 
     `speedup` is eager's latency over this mode's on the same workload: the median over blocks that
-    took turns, with its sign-test interval, or of the medians where there are too few blocks.
+    took turns, with its sign-test interval, or of the medians where there are too few blocks or
+    they were taken in another run. `solo_ratio` is the latency beside other modes over that of the
+    mode by itself. `operations` is how many one forward executes, `device_operations` how many the
+    device saw in one, and `busy_s` the median of the time it had one to do.
     """
 
     case: Case
@@ -29,6 +33,10 @@ class CaseSummary:
     host: Estimate | None = None
     pipelined: Estimate | None = None
     speedup: Estimate | None = None
+    solo_ratio: float | None = None
+    operations: int | None = None
+    device_operations: int | None = None
+    busy_s: float | None = None
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,10 @@ def summarise_cases(cases: Sequence[Case], confidence: float = 0.95) -> list[Cas
             host=_estimate(case.host, confidence),
             pipelined=_estimate(case.pipelined, confidence),
             speedup=_speedup(reference.get(_workload(case)), case, confidence),
+            solo_ratio=_solo_ratio(case),
+            operations=sum(case.executed.values()) or None,
+            device_operations=len(case.device_pass.operations) if case.device_pass else None,
+            busy_s=statistics.median(case.device_pass.busy_s) if case.device_pass else None,
         )
         for case, latency in zip(cases, latencies, strict=True)
     ]
@@ -70,7 +82,16 @@ def workload_sizes(case: Case) -> dict[str, int]:
 
 
 def _workload(case: Case) -> tuple[object, ...]:
-    return (case.model, case.device, case.dtype, *workload_sizes(case).items())
+    return (
+        *(case.model, case.device, case.dtype, case.lengths, case.twin, case.facts.get("threads")),
+        *workload_sizes(case).items(),
+    )
+
+
+def _solo_ratio(case: Case) -> float | None:
+    if case.latency is None or case.solo is None:
+        return None
+    return statistics.median(case.latency.samples) / statistics.median(case.solo.samples)
 
 
 def _estimate(data: Data | None, confidence: float) -> Estimate | None:
@@ -86,7 +107,8 @@ def _speedup(reference: Case | None, case: Case, confidence: float) -> Estimate 
     ours, theirs = _block_medians(reference.latency, reference), _block_medians(case.latency, case)
     rounds = min(len(ours), len(theirs))
     paired = stats.paired_ratio(ours[:rounds], theirs[:rounds], confidence)
-    if paired.low is not None:
+    together = reference.facts.get(_BEGUN) == case.facts.get(_BEGUN)
+    if paired.low is not None and together:
         return paired
     samples = (reference.latency.samples, case.latency.samples)
     return stats.ratio_interval(*(stats.median_interval(each, confidence) for each in samples))

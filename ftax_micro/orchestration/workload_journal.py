@@ -68,6 +68,7 @@ class Journal:
         self.stands: Stands | None = None
         self._progress, self._not_alone = progress, not_alone
         self._entries = {mode: _Entry() for mode in modes}
+        self._begun_at = _now()
         self._built: Built | None = None
         self._facts = Facts(reasons=dict.fromkeys(_FACTS, "its process ended before"))
 
@@ -151,7 +152,8 @@ class Journal:
             if entry.absent
             else self._values(entry)
         )
-        facts = {**built.facts, **values.pop("facts", {}), "threads": asked.threads}
+        own = {"threads": asked.threads, "begun_at": self._begun_at}
+        facts = {**built.facts, **values.pop("facts", {}), **own}
         return Case(
             model=asked.model.text,
             mode=mode,

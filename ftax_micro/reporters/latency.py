@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ftax_micro.analysis.latency_view import CaseSummary, LatencyView, workload_sizes
 from ftax_micro.models.listing import ListedModel
+from ftax_micro.records import Case
 from ftax_micro.reporters.markdown import bullet_list, markdown_table
 from ftax_micro.reporters.table import Page
 from ftax_micro.results import encode_result
@@ -19,6 +20,8 @@ _COLUMNS = (
     *("latency_s", "latency_low_s", "latency_high_s", "host_s", "pipelined_s", "busy_s"),
     *("device_ops", "samples", "status", "reason", "image", "audio", "weight_bytes"),
     *("speedup", "speedup_low", "speedup_high", "relative_norm", "stop_reason", "prepare_s"),
+    *("lengths", "twin", "threads", "steps", "ops", "activation_bytes", "peak_memory_bytes"),
+    *("interleaved_over_solo", "tool_version", "measured_at"),
 )
 _HEADINGS = (
     *("model", "input", "mode", "latency", "interval", "host", "pipelined", "over eager", "n"),
@@ -93,10 +96,9 @@ def _cells(row: CaseSummary) -> tuple[str, ...]:
     assert latency is not None  # a case with a time
     spread = None if latency.low is None or latency.high is None else latency.high - latency.low
     digits = digits_for(latency.value, None if spread is None else spread / 2)
-    sizes = " ".join(f"{name} {size}" for name, size in workload_sizes(case).items())
     return (
         case.model,
-        f"{sizes} {case.dtype}",
+        _input(case),
         case.mode,
         digits.text(latency.value),
         digits.interval(latency.low, latency.high),
@@ -108,6 +110,12 @@ def _cells(row: CaseSummary) -> tuple[str, ...]:
     )
 
 
+def _input(case: Case) -> str:
+    sizes = [f"{name} {size}" for name, size in workload_sizes(case).items()]
+    more = [*([case.lengths] if case.lengths else []), *(["twin"] if case.twin else [])]
+    return " ".join([*sizes, case.dtype, *more])
+
+
 def _ratio(ratio: Estimate | None) -> str:
     if ratio is None:
         return "–"
@@ -117,13 +125,18 @@ def _ratio(ratio: Estimate | None) -> str:
 
 
 def _below(view: LatencyView) -> list[str]:
+    # One reason often holds for a whole sweep.
+    absent: dict[tuple[str, ...], int] = {}
+    for case in (row.case for row in view.rows):
+        if case.status != "ok":
+            key = (case.model, case.mode, case.status, str(case.reason))
+            absent[key] = absent.get(key, 0) + 1
     lines = [
-        f"{row.case.model} {row.case.mode}: {row.case.status}, {row.case.reason}"
-        for row in view.rows
-        if row.case.status != "ok"
+        f"{model} {mode}{f' ({count} cases)' if count > 1 else ''}: {status}, {reason}"
+        for (model, mode, status, reason), count in absent.items()
     ]
     for row in _timed(view):
-        where = f"{row.case.model} {row.case.mode}"
+        where = f"{row.case.model} {_input(row.case)} {row.case.mode}"
         lines += [f"{where}: {verdict.sentence}" for verdict in row.case.verdicts]
     if not view.result.complete:
         lines.append(f"incomplete: {view.result.incomplete_reason}")
@@ -135,17 +148,20 @@ def _csv_cells(row: CaseSummary) -> Sequence[object]:
     latency, speedup = row.latency or _NOTHING, row.speedup or _NOTHING
     return [
         *(case.model, case.mode, case.device, case.dtype, case.batch, case.sequence),
-        *(case.parameters, None),
+        *(case.parameters, case.macs),
         *(latency.value if row.latency else None, latency.low, latency.high),
         row.host.value if row.host else None,
         row.pipelined.value if row.pipelined else None,
-        *(None, None),
+        *(row.busy_s, row.device_operations),
         len(case.latency.samples) if case.latency else None,
         *(case.status, case.reason, case.image, case.audio, case.weight_bytes),
         *(speedup.value if row.speedup else None, speedup.low, speedup.high),
         case.relative_norm,
         case.latency.stop_reason if case.latency else None,
         sum(case.costs_s.values()) if case.costs_s else None,
+        *(case.lengths, int(case.twin), case.facts.get("threads"), case.steps, row.operations),
+        *(case.activation_bytes, case.peak_memory_bytes, row.solo_ratio),
+        *(case.tool_version, case.measured_at),
     ]
 
 
