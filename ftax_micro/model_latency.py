@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
-from ftax_micro.errors import UsageError
+from ftax_micro.errors import Interrupted, UsageError
 from ftax_micro.model_latency_options import build_parser, check_options
 
 if TYPE_CHECKING:
@@ -72,6 +72,8 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
         if file:
             file.claim(run.result())
             run.on_workload = lambda: file.offer(run.result)
+        if (args.machine or (study and study.machine)) and not run.rooflines:
+            _record_machine(run, args.threads, interrupts)
         result = _with_progress(run)
         args.force = True  # what is there is this run's own, or was to be replaced
         code = cli.save_output(result, args)
@@ -106,6 +108,27 @@ def _run(
         former=former,
         retry=args.retry_failed,
     )
+
+
+def _record_machine(run: LatencyRun, threads: int, interrupts: Interrupts) -> None:
+    """The floor and the peaks of the devices that models are measured on, into the run."""
+    from ftax_micro.orchestration.machine import measure_machine
+    from ftax_micro.progress import TerminalProgress
+
+    requests = [task.request for task in run.tasks]
+    dtypes = list(dict.fromkeys(request.dtype for request in requests))
+    for device in dict.fromkeys(request.device for request in requests):
+        with TerminalProgress() as progress, contextlib.suppress(Interrupted):
+            machine = measure_machine(
+                device,
+                dtypes,
+                run.environment,
+                threads=threads,
+                interrupts=interrupts,
+                progress=progress,
+            )
+            run.measurements += machine.measurements
+            run.rooflines += machine.rooflines
 
 
 def _with_progress(run: LatencyRun) -> Result:
