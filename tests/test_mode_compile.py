@@ -129,6 +129,20 @@ def test_python_without_its_headers_is_a_skip(
         compiler_tools.check_compiler("cpu")
 
 
+def test_a_cache_that_cannot_be_written_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(file / "cache"))
+    with pytest.raises(PreparationError, match=r"cannot write its cache: .* names a place$"):
+        MODES.open("torch_compile")().prepare(workload())
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("os.access", lambda *_a: False)
+    with pytest.raises(PreparationError, match=f"no write access to {tmp_path}"):
+        compiler_tools.check_compiler("cpu")
+
+
 def test_a_device_before_triton_s_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch.utils import _triton
 

@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ftax_micro.errors import Skip
+from ftax_micro.modes.preparation import PreparationError
 
 # What Triton generates code for begins with Volta.
 _LEAST_CAPABILITY = (7, 0)
 
 
 def check_compiler(device: str) -> None:
-    """Errors: `Skip` with what torch.compile lacks to make kernels for `device` here."""
+    """Errors: `Skip` with what torch.compile lacks to make kernels for `device` here;
+    `PreparationError` where it has no place to write them.
+    """
     import torch
 
+    _check_cache()
     try:
         torch._dynamo.eval_frame.check_if_dynamo_supported()
     except RuntimeError as error:
@@ -28,6 +32,20 @@ def check_compiler(device: str) -> None:
         _check_cpp_compiler()
     elif kind == "cuda":
         _check_triton(torch.cuda.get_device_capability(device))
+
+
+def _check_cache() -> None:
+    try:
+        # The import makes the folder; it may have been made by somebody else, long ago.
+        from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+        place = cache_dir()
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise PermissionError(f"no write access to {place}")
+    except OSError as error:
+        raise PreparationError(
+            f"torch.compile cannot write its cache: {error}; TORCHINDUCTOR_CACHE_DIR names a place"
+        ) from error
 
 
 def _check_python_headers() -> None:
