@@ -62,11 +62,11 @@ def test_a_width_under_its_common_name_goes_too() -> None:
     assert settings["n_layer"] == 2
 
 
-@pytest.mark.parametrize(("heads", "shared"), [(2, 2), (2, 1)])
+@pytest.mark.parametrize(("heads", "shared"), [(2, 2), (4, 2)])
 def test_keys_that_heads_share_stay_shared(heads: int, shared: int) -> None:
-    text = f"llama_style@num_attention_heads={heads},num_key_value_heads={shared}"
+    text = f"llama_style@num_attention_heads={8 * heads},num_key_value_heads={8 * shared}"
     settings, _ = twin_of(parse_model(text), Shape(sequence=8))
-    assert (settings["num_attention_heads"], settings["num_key_value_heads"]) == (2, shared)
+    assert (settings["num_attention_heads"], settings["num_key_value_heads"]) == (heads, shared)
 
 
 def test_steps_of_a_recurrence_are_its_depth() -> None:

@@ -76,10 +76,14 @@ _SPEECH: Settings = {
 _SOUND = {"audio": 720}
 
 
+# Keys that several heads share are repeated, by operations of their own; those of a single head, or
+# for one other, could be without a copy.
+_GROUPED: Settings = {"num_attention_heads": 2 * _HEADS, "num_key_value_heads": _HEADS}
+
+
 def _grouped_heads(overrides: Overrides, _shape: Shape) -> Settings:
-    """Keys that several heads share are repeated, by operations of their own."""
     heads, shared = (overrides.get(f"num_{each}_heads") for each in ("attention", "key_value"))
-    return {"num_key_value_heads": _HEADS if heads == shared else 1}
+    return {"num_key_value_heads": _HEADS} if heads == shared else _GROUPED
 
 
 def _text(**settings: Override) -> _Rule:
@@ -98,10 +102,7 @@ _DECODERS = {
         drops=(*_COMMON, "n_inner"),
     ),
     "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _grouped_heads),
-    "qwen3_style": _Rule(
-        {**_TEXT, "num_attention_heads": _HEADS, "num_key_value_heads": 1, "head_dim": _HEAD},
-        _TOKENS,
-    ),
+    "qwen3_style": _Rule({**_TEXT, **_GROUPED, "head_dim": _HEAD}, _TOKENS),
 }
 
 _RULES: dict[str, _Rule] = {
