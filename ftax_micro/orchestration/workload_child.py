@@ -5,6 +5,7 @@ It ends when the one who waits for it does, and where memory runs out it is the 
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import signal
@@ -35,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     os.set_inheritable(pipe, False)  # or a compiler's helper would hold it open
     be_first_to_go()
     end_with_parent(_leave)
+    faulthandler.register(signal.SIGUSR1)  # where it hangs, for the log
     logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s")
     logging.getLogger("ftax_micro").setLevel(logging.INFO)
 

@@ -11,6 +11,7 @@ import contextlib
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -42,6 +43,8 @@ _PATIENCE_S = 60.0
 # Forwards between two messages: a warm-up, or a block of slow ones, with room for a cold start.
 _FORWARDS_IN_SILENCE = 30
 _GRACE_S = 10.0
+# For one that hangs to write its stacks.
+_LAST_WORDS_S = 0.5
 # A process can be gone while a helper of it still holds the pipe open.
 _LOOK_S = 1.0
 _CHILD = ("-m", "ftax_micro.orchestration.workload_child")
@@ -172,6 +175,9 @@ class _Worker:
             elif child.process.poll() is not None:
                 return None
             elif time.monotonic() - heard_s > self._limit_s():
+                child.process.send_signal(signal.SIGUSR1)  # the real child writes where it is
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.process.wait(_LAST_WORDS_S)
                 return f"its process did not answer for {self._limit_s():g} s"
 
     def _look_s(self) -> float:
