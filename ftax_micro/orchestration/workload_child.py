@@ -28,6 +28,10 @@ from ftax_micro.orchestration.workload_job import (
 )
 from ftax_micro.orchestration.workload_memory import be_first_to_go
 from ftax_micro.orchestration.workload_session import WorkloadSession
+from ftax_micro.profilers import TRACERS
+
+# What the device does is read from NVIDIA's own records, those of graphs and other runtimes too.
+_TRACER = "cupti"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -54,6 +58,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     if job.part == "solo":
         session.run_alone()
+    elif job.part == "device":
+        session.run_traced(TRACERS.open(_TRACER).start)
     else:
         session.run()
     return 0

@@ -14,11 +14,21 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from ftax_micro.interleaving import Block
-from ftax_micro.records import Data, FactValue, Plan, Record, Status, StopReason
+from ftax_micro.records import (
+    Data,
+    DevicePass,
+    FactValue,
+    GpuLoad,
+    Plan,
+    Record,
+    Status,
+    StopReason,
+)
 
-Phase = Literal["build", "prepare", "check", "time", "count", "facts"]
-# `timing`: all modes by turns; `solo`: one mode, by itself from a cold start.
-Part = Literal["timing", "solo"]
+Phase = Literal["build", "prepare", "check", "time", "count", "load", "trace", "facts"]
+# `timing`: all modes by turns; `solo`: one mode, by itself from a cold start; `device`: one mode
+# under a tracer.
+Part = Literal["timing", "solo", "device"]
 
 _LENGTH = struct.Struct("<I")
 
@@ -109,6 +119,7 @@ class Alone(Record, frozen=True, kw_only=True, tag="alone"):
     costs_s: dict[str, float]
     latency: Data
     peak_memory_bytes: int | None = None
+    gpu_load: GpuLoad | None = None
     facts: dict[str, FactValue] = msgspec.field(default_factory=dict)
     reasons: dict[str, str] = msgspec.field(default_factory=dict)
 
@@ -121,6 +132,14 @@ class Counted(Record, frozen=True, kw_only=True, tag="counted"):
     reason: str | None = None
 
 
+class Traced(Record, frozen=True, kw_only=True, tag="traced"):
+    """What the device did in a mode's forwards; None where there is a reason."""
+
+    mode: str
+    device_pass: DevicePass | None = None
+    reason: str | None = None
+
+
 class Facts(Record, frozen=True, kw_only=True, tag="facts"):
     """What is true of the workload in every mode; None where there is a reason."""
 
@@ -129,7 +148,9 @@ class Facts(Record, frozen=True, kw_only=True, tag="facts"):
     reasons: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-Message: TypeAlias = Stands | Built | Ready | Absent | Taken | Timed | Alone | Counted | Facts
+Message: TypeAlias = (
+    Stands | Built | Ready | Absent | Taken | Timed | Alone | Counted | Traced | Facts
+)
 
 
 def write_job(folder: Path, job: WorkloadJob) -> None:

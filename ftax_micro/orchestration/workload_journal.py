@@ -21,10 +21,12 @@ from ftax_micro.orchestration.workload_job import (
     Stands,
     Taken,
     Timed,
+    Traced,
 )
 from ftax_micro.records import Case, Plan, StopReason
 
 _ALONE = ("solo", "peak_memory_bytes")
+_ON_GPU = ("gpu_load", "device_pass")
 _FACTS = ("macs", "activation_bytes")
 
 
@@ -38,6 +40,7 @@ class _Entry:
     absent: Absent | None = None
     alone: Alone | None = None
     counted: Counted | None = None
+    traced: Traced | None = None
     ended_at: str | None = None
 
     @property
@@ -106,6 +109,15 @@ class Journal:
         if self._entries[mode].counted is None:
             self._entries[mode].counted = Counted(mode=mode, reason=reason)
 
+    def timed(self) -> list[str]:
+        """Modes that have a time."""
+        return [mode for mode, entry in self._entries.items() if entry.stopped is not None]
+
+    def not_traced(self, mode: str, reason: str) -> None:
+        """Where it is not known what the device did in `mode`, that is because of `reason`."""
+        if self._entries[mode].traced is None:
+            self._entries[mode].traced = Traced(mode=mode, reason=reason)
+
     def cases(self) -> list[Case]:
         """The modes that have a time or a reason by now, in their order; an unfinished one with a
         block counts, as interrupted.
@@ -120,10 +132,12 @@ class Journal:
             self._progress.mode_begins(message.mode, message.phase)
 
     def _note(
-        self, entry: _Entry, message: Ready | Absent | Taken | Timed | Alone | Counted
+        self, entry: _Entry, message: Ready | Absent | Taken | Timed | Alone | Counted | Traced
     ) -> None:
         if isinstance(message, Counted):
             entry.counted = message
+        elif isinstance(message, Traced):
+            entry.traced = message
         elif entry.done:
             return
         elif isinstance(message, Ready):
@@ -181,13 +195,6 @@ class Journal:
         times = times_of(entry.blocks, entry.stopped or "interrupted")
         ready, alone, counted = entry.ready, entry.alone, entry.counted
         assert ready is not None  # or nothing would have been timed
-        reasons = dict(self._facts.reasons)
-        if counted and counted.reason:
-            reasons["executed"] = counted.reason
-        if alone:
-            reasons.update(alone.reasons)
-        elif self._not_alone:
-            reasons.update(dict.fromkeys(_ALONE, self._not_alone))
         return {
             "status": "ok",
             "latency": times.latency,
@@ -196,14 +203,31 @@ class Journal:
             "blocks": times.blocks,
             "solo": alone.latency if alone else None,
             "peak_memory_bytes": alone.peak_memory_bytes if alone else None,
+            "gpu_load": alone.gpu_load if alone else None,
+            "device_pass": entry.traced.device_pass if entry.traced else None,
             "executed": counted.executed if counted else {},
             # Making ready costs most the first time, in a process that has not done it yet.
             "costs_s": alone.costs_s if alone else ready.costs_s,
             "facts": {**ready.facts, **(alone.facts if alone else {})},
             "relative_norm": ready.relative_norm,
             "largest_difference": ready.largest_difference,
-            "reasons": reasons,
+            "reasons": self._reasons(entry),
         }
+
+    def _reasons(self, entry: _Entry) -> dict[str, str]:
+        """Why a mode that was timed has no value in some field."""
+        reasons = dict(self._facts.reasons)
+        if entry.counted and entry.counted.reason:
+            reasons["executed"] = entry.counted.reason
+        if entry.traced and entry.traced.reason:
+            reasons["device_pass"] = entry.traced.reason
+        on_gpu = self.request.device != "cpu"
+        if entry.alone:
+            reasons.update(entry.alone.reasons)
+        elif self._not_alone:
+            names = (*_ALONE, *(_ON_GPU if on_gpu else ()))
+            reasons.update(dict.fromkeys(names, self._not_alone))
+        return reasons
 
 
 def _known(entry: _Entry) -> bool:

@@ -54,6 +54,8 @@ _STEPS = {
     "check": "comparing it with eager",
     "time": "timing it",
     "count": "counting its operations",
+    "load": "reading the GPU's counters",
+    "trace": "tracing it",
     "facts": "counting",
 }
 
@@ -84,6 +86,9 @@ class WorkloadProcess:
                 self._alone(journal, mode)
         while journal.undone():
             self._by_turns(journal)
+        if not journal.plan.quick and journal.request.device != "cpu":
+            for mode in journal.timed():
+                self._traced(journal, mode)
 
     def _alone(self, journal: Journal, mode: str) -> None:
         worker = _Worker(self, journal, [mode], "solo")
@@ -91,6 +96,11 @@ class WorkloadProcess:
         if reason is not None and not journal.was_alone(mode):
             journal.fail(mode, reason)
         journal.not_counted(mode, reason or "its process did not tell")
+
+    def _traced(self, journal: Journal, mode: str) -> None:
+        """A process of its own, after all that is timed: a tracer stays attached."""
+        reason = _Worker(self, journal, [mode], "device").run()
+        journal.not_traced(mode, reason or "its process did not tell")
 
     def _by_turns(self, journal: Journal) -> None:
         """One process for all that is undone. Afterwards there is less of it."""

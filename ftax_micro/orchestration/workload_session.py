@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import Interrupted, MissingPackageError, Skip
 from ftax_micro.interleaving import Block, Watch, measure_interleaved
 from ftax_micro.models.workload import Workload, build_workload, count_parameters, import_torch
@@ -22,6 +23,7 @@ from ftax_micro.modes import MODES
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_equal
 from ftax_micro.modes.repeated import repeated
+from ftax_micro.orchestration.device_pass import trace_forwards
 from ftax_micro.orchestration.latency import REFERENCE, WorkloadRequest
 from ftax_micro.orchestration.workload_checks import (
     check_repeatable,
@@ -39,7 +41,9 @@ from ftax_micro.orchestration.workload_job import (
     Stands,
     Taken,
     Timed,
+    Traced,
 )
+from ftax_micro.orchestration.workload_load import gpu_load_of, waiting
 from ftax_micro.orchestration.workload_memory import failure_reason, watch_peak
 from ftax_micro.records import Plan, Status, StopReason
 
@@ -104,6 +108,8 @@ class WorkloadSession:
                 self._absent(mode, error)
                 return
             most = peak.read()
+            self.tell(Stands(phase="load", mode=mode))
+            load, load_reasons = gpu_load_of(self.request.device, prepared)
             reasons = {"peak_memory_bytes": most.reason} if most.reason else {}
             self.tell(
                 Alone(
@@ -111,11 +117,32 @@ class WorkloadSession:
                     costs_s=costs_s,
                     latency=times[mode].latency,
                     peak_memory_bytes=most.bytes,
+                    gpu_load=load,
                     facts=most.facts or {},
-                    reasons=reasons,
+                    reasons=reasons | load_reasons,
                 )
             )
             self._count(mode, prepared)
+
+    def run_traced(self, start: Callable[[], Tracer]) -> None:
+        """The one mode's forwards under the tracer that `start` starts, before anything else calls
+        the device. Nothing is timed. Errors: `Interrupted`.
+        """
+        (mode,) = self.modes
+        self.tell(Stands(phase="trace", mode=mode))
+        try:
+            tracer = start()
+            with contextlib.ExitStack() as opened:
+                workload = self.build() if self.build else self._build()
+                opened.enter_context(quiet_torch(self.request))
+                prepared, _, _ = self._prepared(mode, workload, opened)
+                self.tell(Stands(phase="trace", mode=mode))
+                found = trace_forwards(prepared.forward, waiting(self.request, prepared), tracer)
+            self.tell(Traced(mode=mode, device_pass=found))
+        except Interrupted:
+            raise
+        except Exception as error:
+            self.tell(Traced(mode=mode, reason=failure_reason(error)))
 
     def _built(self) -> Workload | None:
         """The workload; None where every mode is absent for want of it."""
