@@ -99,7 +99,7 @@ def test_a_result_of_another_command_is_refused(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--format", "tabel"], "did you mean table"),
+        (["--format", "tablee"], "did you mean table"),
         (["--quick"], "unrecognized arguments: --quick"),
         (["--device", "gpu"], "unknown device"),
         (["-o", "/nowhere/at/all.json"], "/nowhere/at"),

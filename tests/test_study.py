@@ -63,7 +63,7 @@ def test_a_study_is_every_combination_and_each_workload_once(tmp_path: Path) -> 
     [
         ("modes = [", "mods = [", ":9: unknown key 'mods'; did you mean modes"),
         ("twin =", "twins =", ":18: unknown key 'twins'; did you mean twin?"),
-        ("title =", "titel =", ":1: unknown key 'titel'; did you mean title?"),
+        ("title =", "titlee =", ":1: unknown key 'titlee'; did you mean title?"),
         ("min_samples =", "samples =", ":5: unknown key 'samples'; did you mean min_samples?"),
         ("[plan]", "[plans]", ": unknown key 'plans'; did you mean plan?"),
         ("twin = true", 'twin = "yes"', ":18: twin: Expected `bool`, got `str`"),

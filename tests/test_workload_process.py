@@ -347,7 +347,10 @@ def test_no_process_outlives_the_one_that_waits_for_it(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     parent = start("-c", PARENT)
     try:
-        child = wait_for(mark)
+        while not (mark.exists() and mark.read_text()):
+            assert parent.poll() is None, "it ended before its child was there"
+            time.sleep(0.01)
+        child = int(mark.read_text())
         parent.kill()
         parent.communicate(timeout=60)
         while is_alive(child):
