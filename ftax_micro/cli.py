@@ -212,8 +212,9 @@ def add_sampling_options(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_output_options(group: argparse._ArgumentGroup) -> None:
+def add_output_options(group: argparse._ArgumentGroup, *more_formats: str) -> None:
     """The options of every command that saves what it measured."""
+    formats = ", ".join(["table", "csv", "json", *more_formats])
     group.add_argument(
         "-o",
         "--output",
@@ -222,9 +223,7 @@ def add_output_options(group: argparse._ArgumentGroup) -> None:
         help="save everything, raw samples included, as JSON (default: saved nowhere)",
     )
     group.add_argument("--force", action="store_true", help="replace an existing FILE")
-    group.add_argument(
-        "--format", default="table", help="table, csv, json or markdown (default: table)"
-    )
+    group.add_argument("--format", default="table", help=f"{formats} or markdown (default: table)")
 
 
 def save_output(result: Result, args: argparse.Namespace) -> int:

@@ -63,7 +63,7 @@ checked against eager before it is timed, all of them in blocks that take turns.
     text = "TIME is in seconds, or has a unit: 0.5, 200ms, 1s. Defaults with --quick: [ ]."
     _add_how(parser.add_argument_group("how", text))
     out = parser.add_argument_group("output")
-    cli.add_output_options(out)
+    cli.add_output_options(out, "matrix")
     out.add_argument(
         "--resume",
         action="store_true",
@@ -82,7 +82,9 @@ checked against eager before it is timed, all of them in blocks that take turns.
 
 
 def _add_what(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--model", metavar="NAME[,NAME]", help="models, as --list names them")
+    group.add_argument(
+        "--model", metavar="NAME[,NAME]", help="models, as --list names them, or all"
+    )
     group.add_argument(
         "--study", type=Path, metavar="FILE", help="workloads from a TOML file, see bench/paper/"
     )

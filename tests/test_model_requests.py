@@ -130,6 +130,10 @@ def test_what_makes_no_sense_is_a_usage_error(text: str, message: str) -> None:
         parse_model(text)
 
 
+def test_all_is_every_model_there_is() -> None:
+    assert split_models("all") == list(known_models())
+
+
 @pytest.mark.parametrize("text", ["", ",", "a,,b"])
 def test_an_empty_name_in_a_list_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="empty name"):

@@ -19,6 +19,7 @@ from ftax_micro.models.contract import Family, Inputs, ModelSpec, Override, Over
 if TYPE_CHECKING:
     import torch
 
+ALL = "all"
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -32,7 +33,8 @@ class ModelRequest:
 
 
 def split_models(text: str) -> list[str]:
-    """The models in a list by commas; a part with ``=`` goes on with the settings before it.
+    """The models in a list by commas; a part with ``=`` goes on with the settings before it, and
+    ``all`` stands for every model there is.
 
     >>> split_models("bert_base@num_hidden_layers=2,hidden_size=128,resnet18")
     ['bert_base@num_hidden_layers=2,hidden_size=128', 'resnet18']
@@ -45,7 +47,7 @@ def split_models(text: str) -> list[str]:
             models[-1] = f"{models[-1]},{part}"
         else:
             models.append(part)
-    return models
+    return [name for each in models for name in ([*known_models()] if each == ALL else [each])]
 
 
 def parse_model(text: str) -> ModelRequest:

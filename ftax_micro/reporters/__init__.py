@@ -40,6 +40,7 @@ LATENCY_REPORTERS = Registry(
         "csv": "ftax_micro.reporters.latency:render_csv",
         "json": "ftax_micro.reporters.latency:render_json",
         "markdown": "ftax_micro.reporters.latency:render_markdown",
+        "matrix": "ftax_micro.reporters.latency_matrix:render_matrix",
     },
 )
 
