@@ -2,7 +2,7 @@
 
     python bench/run_all.py [--quick] [-o FILE] [--readme]
 
-Runs every script in a process of its own, one after the other (some ten minutes; leave the machine
+Runs every script in a process of its own, one after the other (some fifteen minutes; leave the machine
 alone meanwhile), writes bench/results/<machine>-bench.json, or FILE, and prints the table.
 --readme puts the table into bench/README.md. With --quick nothing goes to bench/results.
 """
@@ -22,7 +22,10 @@ from common import BENCH, RESULTS, machine_name, message
 from rows import Report, decode
 from table import markdown
 
-SCRIPTS = ("loop_overhead", "peers", "repeatability", "import_cost", "launch_peers")
+SCRIPTS = (
+    *("loop_overhead", "peers", "repeatability", "import_cost", "latency_accuracy"),
+    "launch_peers",
+)
 README = BENCH / "README.md"
 TABLE = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.DOTALL)
 

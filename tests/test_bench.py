@@ -24,6 +24,7 @@ OPTIONS = {
     "peers": [],
     "repeatability": ["--runs", "2", "--probe", "call_extension"],
     "import_cost": [],
+    "latency_accuracy": [],
     "launch_peers": [],
 }
 

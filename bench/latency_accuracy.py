@@ -1,0 +1,207 @@
+"""Does model_latency time a forward as a bare loop does, alone as by turns, and as others do?
+
+    python bench/latency_accuracy.py [--quick] [-o FILE]
+
+A 2-layer BERT of width 128 (`bert_tiny`) at batch 1, one thread, in one process:
+
+bare loop     n forwards between two reads of the clock, divided by n
+harness       what our samples of a forward that does nothing are above a bare loop of it
+by turns      each mode by itself against the same mode in blocks that take turns
+peers         torch.utils.benchmark over the same forward; the same wall time for both
+
+Targets: ratio to the bare loop 0.98 to 1.02, to be by itself 0.98 to 1.02, harness at most 1 µs a
+sample; our interval as narrow as a peer's in as much wall time. The two sides of a ratio are two
+rows, each of which has a limit. Needs the extra `models`.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from common import attempt, difference, finish, interleave, message, parser, ratio
+from rows import Row, skipped
+
+from ftax_micro import stats
+from ftax_micro.errors import FtaxError
+from ftax_micro.interleaving import ForwardProbe, measure_interleaved
+from ftax_micro.models.request import parse_model
+from ftax_micro.models.workload import build_workload
+from ftax_micro.modes import MODES
+from ftax_micro.records import Data, Plan
+
+MODEL = "bert_tiny"
+TURNS = ("eager", "torchscript", "onnxruntime")
+LIMIT = 1.02
+HARNESS_LIMIT_S = 1e-6
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = parser(__doc__).parse_args(argv)
+    try:
+        import torch
+
+        torch.set_num_threads(1)
+        prepared = {mode: prepare(mode) for mode in TURNS[: 2 if args.quick else None]}
+    except (ImportError, FtaxError) as error:
+        return finish("latency_accuracy", [skipped("model latency", str(error))], args)
+    blocks, seconds = (2, 0.05) if args.quick else (40, 1.0)
+    with torch.inference_mode():
+        eager = prepared["eager"]
+        rows = attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
+        rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))
+        rows += attempt("by turns", lambda: by_turns(prepared, blocks // 2, seconds))
+        rows += attempt("peers", lambda: against_torch(eager, blocks // 2, seconds))
+    return finish("latency_accuracy", rows, args, {"blocks": blocks, "block_s": seconds})
+
+
+def prepare(mode: str) -> Callable[[], Any]:
+    """One forward of the model in `mode`."""
+    message(f"making {MODEL} ready in {mode}")
+    spec = parse_model(MODEL).spec
+    return MODES.open(mode)().prepare(build_workload(spec)).forward  # type: ignore[no-any-return]
+
+
+def against_bare_loop(forward: Callable[[], Any], blocks: int, seconds: float) -> list[Row]:
+    """Mean of our samples against a loop with nothing in it but the forward, by turns."""
+    message("against a bare loop")
+    count = max(2, int(seconds / typical(forward)))
+
+    def ours() -> float:
+        return float(np.mean(measured({"it": forward}, samples=count)["it"].samples))
+
+    def bare() -> float:
+        begin_s = time.perf_counter()
+        for _ in range(count):
+            forward()
+        return (time.perf_counter() - begin_s) / count
+
+    samples = interleave({"ours": ours, "bare loop": bare}, blocks)
+    return two_sided("latency over a bare loop", samples, "bare loop")
+
+
+def two_sided(name: str, samples: dict[str, list[float]], other: str) -> list[Row]:
+    """A row for each side of a ratio that shall be close to 1."""
+    back = {other: samples[other], "ours": samples["ours"]}
+    above = ratio(samples["ours"], samples[other], limit=LIMIT)
+    below = ratio(samples[other], samples["ours"], limit=LIMIT)
+    return [
+        Row(name=name, samples=samples, figures=[above]),
+        Row(name=f"{name}, the other way round", samples=back, figures=[below]),
+    ]
+
+
+def harness(blocks: int, count: int) -> Row:
+    """What a sample holds beyond its forward: our samples of nothing, less a bare loop of it."""
+    message("what the harness adds")
+
+    def nothing() -> None:
+        return None
+
+    def ours() -> float:
+        return float(
+            np.mean(measured({"it": nothing}, samples=count, pipelined=False)["it"].samples)
+        )
+
+    def bare() -> float:
+        begin_s = time.perf_counter()
+        for _ in range(count):
+            nothing()
+        return (time.perf_counter() - begin_s) / count
+
+    samples = interleave({"ours": ours, "bare loop": bare}, blocks)
+    added = difference(samples["ours"], samples["bare loop"], what="added", limit=HARNESS_LIMIT_S)
+    return Row(name="harness cost of a sample", samples=samples, figures=[added])
+
+
+def by_turns(prepared: dict[str, Callable[[], Any]], rounds: int, seconds: float) -> list[Row]:
+    """Medians of each mode among the others against its medians by itself."""
+    ours: dict[str, list[float]] = {mode: [] for mode in prepared}
+    alone: dict[str, list[float]] = {mode: [] for mode in prepared}
+    counts = {mode: max(2, int(seconds / typical(f))) for mode, f in prepared.items()}
+    for number in range(rounds):
+        message(f"by turns, round {number + 1} of {rounds}")
+        together = measured(prepared, samples=max(counts.values()))
+        for mode, forward in prepared.items():
+            ours[mode].append(median(together[mode]))
+            alone[mode].append(median(measured({mode: forward}, samples=counts[mode])[mode]))
+    return [
+        row
+        for mode in prepared
+        for row in two_sided(
+            f"{mode} by turns over by itself", {"ours": ours[mode], "alone": alone[mode]}, "alone"
+        )
+    ]
+
+
+def against_torch(forward: Callable[[], Any], rounds: int, seconds: float) -> list[Row]:
+    """Estimate and interval of torch's own timer over the same forward, in as much wall time."""
+    from torch.utils.benchmark import Timer
+
+    timer = Timer(stmt="forward()", globals={"forward": forward})
+    estimates: dict[str, list[float]] = {"ours": [], "torch.utils.benchmark": []}
+    widths: dict[str, list[float]] = {"ours": [], "torch.utils.benchmark": []}
+
+    def ours() -> tuple[Sequence[float], float]:
+        begin_s = time.perf_counter()
+        count = max(2, int(seconds / typical(forward)))
+        found = measured({"it": forward}, samples=count, pipelined=False)["it"].samples
+        return found, time.perf_counter() - begin_s
+
+    for number in range(rounds):
+        message(f"against torch.utils.benchmark, round {number + 1} of {rounds}")
+        samples, wall_s = ours()
+        theirs = timer.blocked_autorange(min_run_time=wall_s).times
+        for name, values in (("ours", samples), ("torch.utils.benchmark", theirs)):
+            found = stats.median_interval(values)
+            estimates[name].append(found.value)
+            widths[name].append(found.half_width or float("nan"))
+    rows = two_sided("latency over torch.utils.benchmark's", estimates, "torch.utils.benchmark")
+    return [*rows, interval_row(widths)]
+
+
+def interval_row(widths: dict[str, list[float]]) -> Row:
+    """Half-widths of the intervals, relative to the estimates, of rounds in which both have one."""
+    name = "interval against torch.utils.benchmark"
+    both = [pair for pair in zip(*widths.values(), strict=True) if np.all(np.isfinite(pair))]
+    if not both:
+        return skipped(name, "there were too few values for an interval")
+    ours, theirs = map(list, zip(*both, strict=True))
+    kept = {"ours": ours, "torch.utils.benchmark": theirs}
+    return Row(name=name, unit="fraction", samples=kept, figures=[ratio(ours, theirs, limit=1.0)])
+
+
+def measured(
+    forwards: dict[str, Callable[[], Any]], *, samples: int, pipelined: bool = True
+) -> dict[str, Data]:
+    """Latencies as model_latency takes them, so many samples of each."""
+    plan = Plan(
+        min_samples=samples,
+        max_samples=samples,
+        min_time_s=0.0,
+        timeout_s=600.0,
+        half_width=0.0,
+        quick=True,
+    )
+    probes = {
+        name: ForwardProbe(forward, pipelined=pipelined) for name, forward in forwards.items()
+    }
+    return {name: each.latency for name, each in measure_interleaved(probes, plan).items()}
+
+
+@functools.cache
+def typical(forward: Callable[[], Any]) -> float:
+    """Seconds of one forward, roughly."""
+    return median(measured({"it": forward}, samples=20)["it"])
+
+
+def median(data: Data) -> float:
+    """The median of what was measured, in seconds."""
+    return float(np.median(data.samples))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
