@@ -158,6 +158,24 @@ def test_the_garbage_collector_rests_inside_blocks_only(clock: Clock) -> None:
     assert gc.isenabled()
 
 
+def test_the_collector_leaves_old_objects_alone_meanwhile_and_only_then(clock: Clock) -> None:
+    seen: list[int] = []
+
+    def forward() -> None:
+        seen.append(gc.get_freeze_count())
+        clock.spend(10.0)
+
+    measure_interleaved({"one": ForwardProbe(forward)}, QUICK)
+    assert min(seen) > 0
+    assert gc.get_freeze_count() == 0
+    gc.freeze()
+    try:
+        measure_interleaved({"one": ForwardProbe(forward)}, QUICK)
+        assert gc.get_freeze_count() > 0  # it was so before
+    finally:
+        gc.unfreeze()
+
+
 def raising(clock: Clock, error: Exception, calls: int) -> Callable[[], None]:
     """A forward that raises `error` after so many calls."""
     counter = itertools.count(1)
