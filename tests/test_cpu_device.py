@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -215,7 +216,11 @@ def test_hand_offs_end_their_threads(device: CpuDevice, two_cores: Topology) -> 
     before = len(list(tasks.iterdir()))
     row_of(device, "launch_sync").measure({"wait": "block"}, TINY)
     row_of(device, "parallel_region").measure({"wait": "block"}, TINY)
-    assert len(list(tasks.iterdir())) == before
+    # A thread that was joined may be listed for a moment longer.
+    until = time.monotonic() + 10.0
+    while len(list(tasks.iterdir())) > before and time.monotonic() < until:
+        time.sleep(0.001)
+    assert len(list(tasks.iterdir())) <= before
 
 
 def test_other_threads_run_while_a_loop_is_timed(two_cores: Topology) -> None:

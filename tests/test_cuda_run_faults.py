@@ -175,7 +175,7 @@ def test_an_interruption_inside_a_loop_keeps_what_was_measured(
     path = tmp_path / "floor.json"
     arguments = ["--device", "cuda", "--probe", "submit,launch_sync,round_trip"]
     arguments += ["--min-samples", "2000", "--min-time", "0", "--timeout", "600"]
-    fake = settings(slow="cuStreamSynchronize:0:5000000")
+    fake = settings(slow="cuStreamSynchronize:0:2000000")
     driver = fake_cuda_path("13.0")
     status, _, errors = run(
         ["-c", INTERRUPTED, *arguments, "-o", str(path)], environment(driver, fake)

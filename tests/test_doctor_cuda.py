@@ -221,6 +221,15 @@ def test_nvml_says_why_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # With the fake driver
 
+# Importing what models need takes seconds, and is test_doctor_models'.
+DOCTOR = """
+import sys
+from ftax_micro import doctor
+from ftax_micro.orchestration import diagnosis_models
+diagnosis_models._try = lambda names, *_: dict.fromkeys(names, ("", None))
+sys.exit(doctor.main())
+"""
+
 
 @pytest.fixture
 def by_the_fake(fake_cuda_path: Callable[[str], Path]) -> Callable[[str], dict[str, Any]]:
@@ -231,7 +240,7 @@ def by_the_fake(fake_cuda_path: Callable[[str], Path]) -> Callable[[str], dict[s
     def call(version: str) -> dict[str, Any]:
         path = str(fake_cuda_path(version))
         done = subprocess.run(
-            [sys.executable, "-m", "ftax_micro.doctor", "--format", "json"],
+            [sys.executable, "-c", DOCTOR, "--format", "json"],
             env={**os.environ, diagnosis_cuda.DRIVER_VARIABLE: path},
             capture_output=True,
             text=True,
