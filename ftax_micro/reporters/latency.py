@@ -124,17 +124,25 @@ def _ratio(ratio: Estimate | None) -> str:
     return f"{ratio.value:.2f} × ({ratio.low:.2f} … {ratio.high:.2f})"
 
 
+def _absences(cases: Sequence[Case]) -> list[str]:
+    """Why there is nothing: one reason often holds for several modes, models or a whole sweep."""
+    modes: dict[tuple[str, str, str], list[str]] = {}
+    for case in cases:
+        modes.setdefault((case.model, case.status, str(case.reason)), []).append(case.mode)
+    models: dict[tuple[tuple[str, ...], int, str, str], list[str]] = {}
+    for (model, status, reason), own in modes.items():
+        distinct = tuple(dict.fromkeys(own))
+        models.setdefault((distinct, len(own), status, reason), []).append(model)
+    lines = []
+    for (distinct, count, status, reason), own in models.items():
+        sizes = f" ({count} cases)" if count > len(distinct) else ""
+        where = f"{', '.join(own)} in {', '.join(distinct)}{sizes}"
+        lines.append(f"{where}: {status}, {reason}")
+    return lines
+
+
 def _below(view: LatencyView) -> list[str]:
-    # One reason often holds for a whole sweep.
-    absent: dict[tuple[str, ...], int] = {}
-    for case in (row.case for row in view.rows):
-        if case.status != "ok":
-            key = (case.model, case.mode, case.status, str(case.reason))
-            absent[key] = absent.get(key, 0) + 1
-    lines = [
-        f"{model} {mode}{f' ({count} cases)' if count > 1 else ''}: {status}, {reason}"
-        for (model, mode, status, reason), count in absent.items()
-    ]
+    lines = _absences([row.case for row in view.rows if row.case.status != "ok"])
     for row in _timed(view):
         where = f"{row.case.model} {_input(row.case)} {row.case.mode}"
         lines += [f"{where}: {verdict.sentence}" for verdict in row.case.verdicts]
