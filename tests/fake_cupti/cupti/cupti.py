@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import enum
 import os
+import random
 import signal
 import time
 from collections.abc import Callable, Sequence
@@ -74,7 +75,8 @@ class _State:
     completed: Callable[[list[_Record]], None] | None = None
     enabled: set[int] = set()  # noqa: RUF012 - one process, one state
     flushes = 0
-    seen = 0
+    # Chance of one seed: every N-th could be the same launch of each draw, one that is not timed.
+    chance = random.Random(5)
 
 
 def _number(name: str) -> int:
@@ -160,13 +162,16 @@ def _kept(raws: Sequence[_Raw]) -> list[Any]:
             record.start += _number("shift")
             record.end += _number("shift")
         counted = {"kernels": kernel, "calls": "Launch" in record.name, "none": kernel}[which]
-        _State.seen += counted
-        if counted and which != "none" and _State.seen % int(every) == 0:
+        if counted and which != "none" and _one_in(int(every)):
             continue
-        if kernel and _number("untimed") and _State.seen % _number("untimed") == 0:
+        if kernel and _number("untimed") and _one_in(_number("untimed")):
             record.start = record.end = 0
         kept.append(record)
     return kept
+
+
+def _one_in(number: int) -> bool:
+    return _State.chance.randrange(number) == 0
 
 
 def _require(condition: bool) -> None:
