@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 # The paper's protocol: 128 random tokens.
 TEXT = Shape(sequence=128)
 # Settings that follow from the input's length.
-FromShape = Callable[[Shape], Mapping[str, Any]]
 InputMaker = Callable[["torch.nn.Module", Shape, Overrides], Inputs]
 
 
@@ -29,7 +28,6 @@ def transformers_spec(
     *,
     inputs: InputMaker | None = None,
     shape: Shape = TEXT,
-    from_shape: FromShape | None = None,
     stands_for: str | None = None,
 ) -> ModelSpec:
     """The spec of `classes` (model, configuration); `config` is what differs from its defaults.
@@ -43,7 +41,7 @@ def transformers_spec(
         family=family,
         source=f"transformers.{model_class.rpartition('.')[2]}",
         shape=shape,
-        build=functools.partial(_build, model_class, config_class, given, from_shape),
+        build=functools.partial(_build, model_class, config_class, given),
         inputs=inputs or token_inputs,
         parameters=functools.partial(_parameters, config_class, given),
         stands_for=stands_for,
@@ -97,11 +95,10 @@ def _build(
     model_class: str,
     config_class: str,
     given: Mapping[str, Any],
-    from_shape: FromShape | None,
-    shape: Shape,
+    _shape: Shape,
     overrides: Overrides,
 ) -> torch.nn.Module:
-    settings = {**given, **(from_shape(shape) if from_shape else {}), **overrides}
+    settings = {**given, **overrides}
     with _refusals(model_class):
         listed = _lists(_class(config_class)(**given), settings)
         config = _class(config_class)(**settings | listed)

@@ -86,6 +86,18 @@ def _grouped_heads(overrides: Overrides, _shape: Shape) -> Settings:
     return {"num_key_value_heads": _HEADS} if heads == shared else _GROUPED
 
 
+# Nyströmformer's own defaults, equal: its attention is then the full one.
+_LANDMARKS = 64
+
+
+def _landmarks(overrides: Overrides, _shape: Shape) -> Settings:
+    segments, landmarks = (
+        overrides.get(name, _LANDMARKS) for name in ("segment_means_seq_len", "num_landmarks")
+    )
+    full = segments == landmarks
+    return {"segment_means_seq_len": 4, "num_landmarks": 4 if full else 2}
+
+
 def _text(**settings: Override) -> _Rule:
     return _Rule({**_TEXT, **settings}, _TOKENS)
 
@@ -130,10 +142,7 @@ _RULES: dict[str, _Rule] = {
     "deberta": _text(),
     "deberta_v2": _text(),
     "longformer": _Rule({**_TEXT, "attention_window": 4}, _TOKENS),
-    "nystromformer": _Rule(
-        {**_TEXT, "segment_means_seq_len": 4, "num_landmarks": 2, "conv_kernel_size": 3},
-        {"sequence": 4},
-    ),
+    "nystromformer": _Rule({**_TEXT, "conv_kernel_size": 3}, {"sequence": 4}, _landmarks),
     "fnet": _Rule(
         {"hidden_size": _WIDTH, "intermediate_size": _WIDTH, "vocab_size": _WIDTH}, _TOKENS
     ),
