@@ -117,6 +117,10 @@ class CudaDevice:
         rows = with_traced_rows(rows, self._loops, self.clock)
         return [self._broken.watched(row) for row in rows]
 
+    def session(self) -> Any:
+        """The extension's session, in the device's primary context, which libraries share."""
+        return self._loops.session()
+
     def state(self) -> DeviceState | None:
         """SM clock, throttle reasons and temperature now, as far as NVML tells."""
         return self._monitor.state()

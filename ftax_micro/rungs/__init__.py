@@ -1,0 +1,16 @@
+"""Rungs of the dispatch ladder by name, the lowest first. A new one is a file and a line here."""
+
+from __future__ import annotations
+
+from ftax_micro.registry import Registry
+
+RUNGS = Registry(
+    "rung",
+    {
+        name: f"ftax_micro.rungs.{name}:RUNG"
+        for name in (
+            "raw_call",
+            "torch_inference_mode",
+        )
+    },
+)

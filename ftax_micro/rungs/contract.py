@@ -1,0 +1,86 @@
+"""What a rung of the dispatch ladder is: one software layer, and programs of one operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ftax_micro.measurement import BurstProbe
+from ftax_micro.records import ClockFacts, FactValue
+
+# What one operation is: a call of an empty C function, a launch of an empty kernel, or the addition
+# of a one-element fp32 tensor to a one-element fp32 tensor.
+Operation = Literal["call", "kernel", "add"]
+# Of a layer that takes arguments: none, about as many as a kernel of a framework has, and many.
+ARGUMENTS = (0, 5, 19)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rung is measured: the device by name, and the clock that all programs read.
+
+    `session()` is the extension's open session on a CUDA device, in the context that every library
+    shares; on the cpu there is none.
+    """
+
+    device: str
+    clock: ClockFacts
+    session: Callable[[], Any] | None = None
+
+    @property
+    def kind(self) -> str:
+        """``cpu`` or ``cuda``."""
+        return self.device.partition(":")[0]
+
+    @property
+    def index(self) -> int:
+        """The CUDA device's ordinal; 0 on the cpu."""
+        return int(self.device.partition(":")[2] or 0)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A rung made ready at one place: programs of `counts` operations, each on the one before.
+
+    `burst(count)` runs the program of `count` operations once and returns the seconds until the
+    host is done with them: with the device idle before, and without waiting for it after, unless
+    the layer itself waits. `executed(count)` runs it once more, untimed, and counts the operations
+    that really ran; None where nothing between the program and the device could remove one.
+    `close()` gives back what was taken.
+    """
+
+    burst: BurstProbe
+    counts: Sequence[int]
+    executed: Callable[[int], int] | None = None
+    facts: Mapping[str, FactValue] = field(default_factory=dict)
+    close: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One layer. `make(place, arguments)` makes its programs ready; errors: `Skip` with the reason
+    where the layer is not here, `FtaxError` where it is broken.
+
+    `operation` may differ by kind of device. `arguments` are the numbers of arguments it is
+    measured with, empty where it takes none. `below` names, by kind of device, the layer it stands
+    on, and with its keys the devices on which the rung exists. Rungs of one `package` share a
+    process, which no other library enters. `summary` is two sentences, `source` says where the
+    path is documented.
+    """
+
+    name: str
+    summary: str
+    source: str
+    operation: Mapping[str, Operation]
+    below: Mapping[str, str | None]
+    make: Callable[[Place, int], Program]
+    package: str | None = None
+    arguments: tuple[int, ...] = ()
+
+    def settings(self, kind: str) -> list[dict[str, str | int | float]]:
+        """The points it is measured at on a device of `kind`."""
+        operation = self.operation[kind]
+        if not self.arguments:
+            return [{"op": operation}]
+        return [{"op": operation, "arguments": number} for number in self.arguments]
