@@ -15,6 +15,7 @@ from ftax_micro.errors import UnknownNameError
 # name: what it answers. Each is a module of this name with a function `command(argv)`.
 COMMANDS = {
     "launch_floor": "how cheap can one launch be on this machine?",
+    "dispatch_ladder": "what does every software layer add to one operation?",
     "model_latency": "how long does a model take in each execution mode?",
     "compare": "floors of several machines side by side",
     "doctor": "what can run here and, for what cannot, why",
@@ -62,7 +63,7 @@ interrupted or terminated
 def usage() -> str:
     """The help text."""
     return _USAGE.format(
-        commands="\n".join(f"  {name:<14}{text}" for name, text in COMMANDS.items())
+        commands="\n".join(f"  {name:<16}{text}" for name, text in COMMANDS.items())
     )
 
 

@@ -162,8 +162,12 @@ def names(text: str) -> list[str]:
     return parts
 
 
-def add_sampling_options(group: argparse._ArgumentGroup) -> None:
-    """The options of every command that samples; `sampling_plan` reads them."""
+def add_sampling_options(
+    group: argparse._ArgumentGroup, timeout: str = "15s [1s]", watchdog_s: float = WATCHDOG_S
+) -> None:
+    """The options of every command that samples, with the command's own times; `sampling_plan`
+    reads them.
+    """
     group.add_argument(
         "--quick",
         action="store_true",
@@ -194,7 +198,7 @@ def add_sampling_options(group: argparse._ArgumentGroup) -> None:
         "--timeout",
         type=duration,
         metavar="TIME",
-        help="sample a row for so long at most (default: 15s [1s])",
+        help=f"sample a row for so long at most (default: {timeout})",
     )
     group.add_argument(
         "--confidence",
@@ -205,7 +209,7 @@ def add_sampling_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--watchdog",
         type=duration,
-        default=WATCHDOG_S,
+        default=watchdog_s,
         metavar="TIME",
         help="when a row goes on for so long after its timeout, take the device for hung: save "
         "what was measured and leave (default: %(default)gs)",

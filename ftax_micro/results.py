@@ -21,11 +21,13 @@ from ftax_micro.result_rules import check_case, check_measurement, check_rooflin
 #   1  (0.1.0) launch floor: environment, devices, plan, measurements with raw samples
 #   2  (0.1.0) model latency: a second kind of result, whose `cases` are workloads in modes
 #   3  (0.1.0) facts of a case (MACs, memory, operations, its own version and date), rooflines
-SCHEMA_VERSION = 3
+#   4  (0.1.0) dispatch ladder: a third kind of result, whose rows are `rungs`
+SCHEMA_VERSION = 4
 
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
     2: lambda raw: {**raw, "schema_version": 3},  # new fields have defaults
+    3: lambda raw: {**raw, "schema_version": 4},  # rungs are new
 }
 
 
@@ -33,17 +35,19 @@ class Result(Record, frozen=True, kw_only=True):
     """Everything one run measured, and what is needed to judge it.
 
     `complete` is False where the run was stopped early; `incomplete_reason` then says why. `plan`
-    holds the sampling settings, `processes` how many fresh processes repeated them.
+    holds the sampling settings, `processes` how many fresh processes repeated them. `measurements`
+    are rows of the launch floor, `rungs` those of the dispatch ladder.
     """
 
     schema_version: int = SCHEMA_VERSION
-    kind: Literal["launch_floor", "model_latency"] = "launch_floor"
+    kind: Literal["launch_floor", "model_latency", "dispatch_ladder"] = "launch_floor"
     tool_version: str
     created_at: str
     plan: Plan
     environment: Environment
     devices: list[DeviceFacts]
     measurements: list[Measurement]
+    rungs: list[Measurement] = msgspec.field(default_factory=list)
     cases: list[Case] = msgspec.field(default_factory=list)
     rooflines: list[Roofline] = msgspec.field(default_factory=list)
     processes: int = 1
@@ -122,11 +126,12 @@ def _check_meaning(result: Result) -> None:
     if not 0.5 <= result.plan.confidence < 1:
         raise invalid("Expected a number from 0.5 to below 1", "plan.confidence")
     devices = {device.name for device in result.devices}
-    for index, row in enumerate(result.measurements):
-        path = f"measurements[{index}]"
-        if row.device not in devices:
-            raise invalid(f"{row.device!r} is none of the `devices`", f"{path}.device")
-        check_measurement(row, path)
+    for name in ("measurements", "rungs"):
+        for index, row in enumerate(getattr(result, name)):
+            path = f"{name}[{index}]"
+            if row.device not in devices:
+                raise invalid(f"{row.device!r} is none of the `devices`", f"{path}.device")
+            check_measurement(row, path)
     for index, case in enumerate(result.cases):
         path = f"cases[{index}]"
         if case.device not in devices:

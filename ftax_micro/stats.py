@@ -274,3 +274,17 @@ def ratio_interval(a: Estimate, b: Estimate) -> Estimate:
     if max(down, up) > _ZERO_DISTANCE:
         return Estimate(ratio, None, None)
     return Estimate(ratio, ratio * math.exp(-down), ratio * math.exp(up))
+
+
+def difference(a: Estimate, b: Estimate) -> Estimate:
+    """a − b of two independent estimates, with an interval at the confidence of theirs.
+
+    The ends' distances are joined in quadrature (MOVER, as in `ratio_interval`); `low`/`high` are
+    None where an interval is missing.
+    """
+    value = a.value - b.value
+    if a.low is None or a.high is None or b.low is None or b.high is None:
+        return Estimate(value, None, None)
+    down = math.hypot(a.value - a.low, b.high - b.value)
+    up = math.hypot(a.high - a.value, b.value - b.low)
+    return Estimate(value, value - down, value + up)

@@ -25,6 +25,11 @@ class FloorView:
     break_evens: list[BreakEven]
     gaps: list[CommonGap] = field(default_factory=list)
 
+    @property
+    def summaries(self) -> list[Summary]:
+        """The rows."""
+        return self.rows
+
 
 def floor_view(result: Result) -> FloorView:
     """The view of `result`; pure, so a saved file renders as it did when it was measured."""

@@ -36,10 +36,16 @@ from ftax_micro.records import Measurement, Status
 _Absence = tuple[Status, str]
 
 
+# What opens the device that a job names.
+Opener = Callable[[str, Tracer | None], Device]
+
+
 class _Child:
-    def __init__(self, job: PointJob, folder: Path, pipe: int, interrupts: Interrupts) -> None:
+    def __init__(
+        self, job: PointJob, folder: Path, pipe: int, interrupts: Interrupts, opener: Opener
+    ) -> None:
         self._job, self._folder, self._pipe = job, folder, pipe
-        self._interrupts = interrupts
+        self._interrupts, self._opener = interrupts, opener
 
     def run(self) -> None:
         """Measure every point; whatever cannot be is a record with its reason."""
@@ -51,7 +57,7 @@ class _Child:
         try:
             if job.tracer is not None:
                 tracer = TRACERS.open(job.tracer).start()  # before anything calls the driver
-            device = open_device(job.device, tracer)
+            device = self._opener(job.device, tracer)
         except Exception as error:
             status: Status = "skipped" if isinstance(error, Skip) else "failed"
             self._all_absent((status, reason_of(error)))
@@ -103,14 +109,18 @@ class _Child:
                 close()
 
 
-def main(arguments: Sequence[str], ready: Callable[[], None] | None = None) -> int:
+def main(
+    arguments: Sequence[str],
+    ready: Callable[[], None] | None = None,
+    opener: Opener = open_device,
+) -> int:
     """Measure the job in the folder; the exit code says whether all points were reached."""
     folder, pipe = Path(arguments[0]), int(arguments[1])
     os.set_inheritable(pipe, False)  # or a helper of the driver would hold it open
     (ready or _end_with_parent)()
     with catch_signals() as interrupts:
         try:
-            _Child(read_job(folder), folder, pipe, interrupts).run()
+            _Child(read_job(folder), folder, pipe, interrupts, opener).run()
         except Interrupted as error:
             return error.exit_code
         if interrupts.pending:

@@ -44,6 +44,16 @@ LATENCY_REPORTERS = Registry(
     },
 )
 
+LADDER_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.ladder:render_table",
+        "csv": "ftax_micro.reporters.ladder:render_csv",
+        "json": "ftax_micro.reporters.ladder:render_json",
+        "markdown": "ftax_micro.reporters.ladder:render_markdown",
+    },
+)
+
 MAIN_REPORTERS = Registry(
     "format",
     {

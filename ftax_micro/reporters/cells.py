@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 from ftax_micro.analysis.break_even import BreakEven
 from ftax_micro.analysis.closure import Closure
 from ftax_micro.analysis.core_speed import CODE as SLOWED
@@ -9,6 +12,7 @@ from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.analysis.gap import CommonGap
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.records import DeviceFacts, Setting
+from ftax_micro.results import Result
 from ftax_micro.units import (
     Digits,
     digits_for,
@@ -90,10 +94,22 @@ def _tail(value_s: float | None, digits: Digits) -> str:
     return digits.text(value_s)
 
 
-def absence_lines(view: FloorView) -> list[str]:
+class Rows(Protocol):
+    """What a floor's view and a ladder's have in common: a result, and its rows summarised."""
+
+    @property
+    def result(self) -> Result:
+        """Where the rows are from."""
+
+    @property
+    def summaries(self) -> Sequence[Summary]:
+        """One for each row."""
+
+
+def absence_lines(view: Rows) -> list[str]:
     """What has no number and why; rows with the same reason on one line."""
     grouped: dict[tuple[str, str, str | None], list[str]] = {}
-    for row in view.rows:
+    for row in view.summaries:
         if row.status != "ok":
             title = f"{row.name} {shown_setting(row.setting)}".rstrip()
             grouped.setdefault((row.device, row.status, row.reason), []).append(title)
@@ -103,12 +119,12 @@ def absence_lines(view: FloorView) -> list[str]:
     ]
 
 
-def notes(view: FloorView) -> list[str]:
+def notes(view: Rows) -> list[str]:
     """What a reader has to know about single rows: systematic uncertainty, verdicts, censored
     shots.
     """
     lines = []
-    for row in view.rows:
+    for row in view.summaries:
         where = f"{_device(view, row.device)}{row.name} {shown_setting(row.setting)}".rstrip()
         if row.systematic_low is not None and row.systematic_low != row.systematic_high:
             between = format_interval(row.systematic_low, row.systematic_high, row.step)
@@ -121,11 +137,11 @@ def notes(view: FloorView) -> list[str]:
     return [*lines, *_slowed_lines(view)]
 
 
-def _slowed_lines(view: FloorView) -> list[str]:
+def _slowed_lines(view: Rows) -> list[str]:
     """One line a device for all rows beside which a core was slower than it can be."""
     lines = []
     for device in view.result.devices:
-        rows = [row for row in view.rows if row.device == device.name]
+        rows = [row for row in view.summaries if row.device == device.name]
         slowed = [row for row in rows if any(each.code == SLOWED for each in row.verdicts)]
         if not slowed:
             continue
@@ -193,6 +209,6 @@ def gap_line(view: FloorView, gap: CommonGap) -> str:
     )
 
 
-def _device(view: FloorView, device: str) -> str:
+def _device(view: Rows, device: str) -> str:
     """A line's device, where the reader could take it for another's."""
     return f"{device} " if len(view.result.devices) > 1 else ""

@@ -11,7 +11,7 @@ from ftax_micro.devices import open_device
 from ftax_micro.devices.contract import Device, FloorRow, Outcome
 from ftax_micro.errors import FtaxError
 from ftax_micro.measurement import measure_slope
-from ftax_micro.records import DeviceFacts, DeviceState, Plan, Setting
+from ftax_micro.records import DeviceFacts, DeviceState, FactValue, Plan, Setting
 from ftax_micro.rungs import RUNGS
 from ftax_micro.rungs.contract import Place, Program, Rung
 
@@ -62,13 +62,19 @@ def rungs_of(kind: str) -> list[Rung]:
 def _measure(rung: Rung, place: Place, setting: Setting, plan: Plan) -> Outcome:
     program = rung.make(place, int(setting.get("arguments", 0)))
     with contextlib.closing(program):
-        facts = {**program.facts, "below": rung.below[place.kind]}
+        facts = {name: _plain(value) for name, value in program.facts.items()}
+        facts["below"] = rung.below[place.kind]
         if program.executed is not None:
             _check_executed(program)
             facts["operations_counted"] = True
         with _one_core():
             data = measure_slope(program.burst, program.counts, plan, place.clock)
     return Outcome(data, facts=facts)
+
+
+def _plain(value: FactValue) -> FactValue:
+    """Without what a library's own kind of string adds to one."""
+    return str(value) if isinstance(value, str) else value
 
 
 def _check_executed(program: Program) -> None:
