@@ -112,15 +112,18 @@ class _Child:
 def main(
     arguments: Sequence[str],
     ready: Callable[[], None] | None = None,
-    opener: Opener = open_device,
+    opener: Opener | None = None,
 ) -> int:
-    """Measure the job in the folder; the exit code says whether all points were reached."""
+    """Measure the job in the folder; the exit code says whether all points were reached.
+
+    `opener` opens the job's device, by default `open_device`.
+    """
     folder, pipe = Path(arguments[0]), int(arguments[1])
     os.set_inheritable(pipe, False)  # or a helper of the driver would hold it open
     (ready or _end_with_parent)()
     with catch_signals() as interrupts:
         try:
-            _Child(read_job(folder), folder, pipe, interrupts, opener).run()
+            _Child(read_job(folder), folder, pipe, interrupts, opener or open_device).run()
         except Interrupted as error:
             return error.exit_code
         if interrupts.pending:

@@ -1,0 +1,162 @@
+"""A ladder's run: which rungs, in which processes, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from fake_results import environment
+from stand_in import NO_CUDA
+
+import ftax_micro
+from ftax_micro.errors import DeviceUnavailableError, Interrupted, UnknownNameError, UsageError
+from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, select_ladder
+from ftax_micro.orchestration.point_job import PointJob
+from ftax_micro.orchestration.point_process import Begins, Ends, PointProcess
+from ftax_micro.records import Data, Level, Measurement, Plan, Setting
+from ftax_micro.results import Result
+from ftax_micro.rungs import RUNGS
+
+PLAN = Plan(min_samples=5, min_time_s=0.0, timeout_s=0.2)
+CPU = LadderSelection(["cpu"], rungs=["raw_call", "torch_inference_mode", "torchscript"])
+DATA = Data(
+    estimate="slope",
+    stop_reason="interval",
+    levels=[Level(count=n, samples_s=[n * 1e-6] * 8) for n in (1, 2)],
+)
+# A child on whose device one rung's process dies.
+CHILD = """
+import os, signal, sys
+from ftax_micro.orchestration import point_child
+from stand_in import StandIn, row
+rows = [row("raw_call"), row("torchscript")]
+rows.append(row("torch_inference_mode", lambda: os.kill(os.getpid(), signal.SIGSEGV)))
+sys.exit(point_child.main(sys.argv[1:], opener=lambda name, tracer: StandIn(*rows)))
+"""
+
+
+class Played(PointProcess):
+    """In place of processes: every point has a value, until one that is interrupted."""
+
+    def __init__(self, interrupted: str | None = None) -> None:
+        super().__init__(limit_s=1.0)
+        object.__setattr__(self, "jobs", [])
+        object.__setattr__(self, "interrupted", interrupted)
+        self.jobs: list[PointJob]
+        self.interrupted: str | None
+
+    def measure(self, job: PointJob, begins: Begins, ends: Ends) -> None:
+        self.jobs.append(job)
+        for index, point in enumerate(job.points):
+            if point.name == self.interrupted:
+                raise Interrupted("interrupted by SIGINT", 130)
+            begins(index)
+            measured = Measurement(
+                device=job.device,
+                name=point.name,
+                setting=point.setting,
+                process=job.process,
+                status="ok",
+                data=DATA,
+            )
+            ends(index, measured)
+
+
+class Watched:
+    """Progress that is remembered."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[int, int, str]] = []
+
+    def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:
+        assert device == "cpu"
+        assert "op" in setting
+        self.begun.append((index, total, name))
+
+    def row_ends(self, _: Measurement, /) -> None:
+        pass
+
+
+def run(selection: LadderSelection, measures: PointProcess) -> Result:
+    return LadderRun(selection, PLAN, environment(), measures).run()
+
+
+def test_rungs_of_one_package_share_a_process_and_none_with_others() -> None:
+    played = Played()
+    found = run(LadderSelection(["cpu"]), played)
+    packages = [{RUNGS.open(point.name).package for point in job.points} for job in played.jobs]
+    assert all(len(each) == 1 for each in packages)
+    assert len({each.pop() for each in packages}) == len(played.jobs)
+    names = [row.name for row in found.rungs]
+    assert sorted(set(names), key=list(RUNGS).index) == list(dict.fromkeys(names))
+    assert found.kind == "dispatch_ladder"
+    assert found.complete
+
+
+def test_processes_repeat_everything_and_progress_counts_it() -> None:
+    progress = Watched()
+    selection = LadderSelection(["cpu"], rungs=["raw_call"])
+    found = LadderRun(selection, PLAN, environment(), Played(), progress, processes=3).run()
+    assert [row.process for row in found.rungs] == [0, 1, 2]
+    assert progress.begun == [(n, 3, "raw_call") for n in range(3)]
+    assert found.processes == 3
+
+
+def test_a_process_that_dies_costs_its_rung_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    found = run(CPU, PointProcess(60.0, command=(sys.executable, str(script))))
+    told = {row.name: (row.status, row.reason) for row in found.rungs}
+    assert told == {
+        "raw_call": ("ok", None),
+        "torchscript": ("ok", None),
+        "torch_inference_mode": ("failed", "its process was killed by signal 11 (SIGSEGV)"),
+    }
+    assert found.complete
+
+
+def test_an_interruption_keeps_what_was_measured() -> None:
+    found = run(CPU, Played(interrupted="torch_inference_mode"))
+    assert [row.name for row in found.rungs][:1] == ["raw_call"]
+    assert not found.complete
+    assert found.incomplete_reason == "interrupted by SIGINT"
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in NO_CUDA.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("request_", ["auto", "all"])
+def test_without_a_gpu_its_rungs_say_so(request_: str) -> None:
+    selection = select_ladder(request_)
+    found = run(selection, Played())
+    cuda = [row for row in found.rungs if row.device == "cuda:0"]
+    assert {row.name for row in cuda} == {n for n in RUNGS if "cuda" in RUNGS.open(n).below}
+    assert {row.status for row in cuda} == {"skipped"}
+    assert all("/nonexistent" in str(row.reason) for row in cuda)
+    assert {row.status for row in found.rungs if row.device == "cpu"} == {"ok"}
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_what_cannot_be_selected_is_said_before_anything_is_measured() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean torchscript"):
+        select_ladder("cpu", ["torchscipt"])
+    with pytest.raises(UsageError, match="nothing to measure on cpu: cuda_graph exists on cuda"):
+        select_ladder("cpu", ["cuda_graph"])
+    with pytest.raises(DeviceUnavailableError):
+        select_ladder("cuda")
+
+
+def test_the_function_measures_and_derives() -> None:
+    found = ftax_micro.measure_dispatch_ladder("cpu", rungs=["raw_call"], plan=PLAN)
+    (row,) = ftax_micro.ladder_rows(found.rungs)
+    assert row.rung == "raw_call"
+    assert row.slope is not None
+    assert row.slope.value > 0
