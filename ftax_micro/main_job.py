@@ -43,7 +43,7 @@ def command(argv: Sequence[str] | None = None) -> int:
     MAIN_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
     result, code = (_load(args.show), 0) if args.show else _measure(args)
     _show(result, args.format)
-    rows = [row.status for row in result.measurements]
+    rows = [row.status for row in (*result.measurements, *result.rungs)]
     rows += [case.status for case in result.cases]
     if "failed" in rows:
         cli.message(f"ftax-micro: {rows.count('failed')} of {len(rows)} rows and cases failed")
@@ -60,7 +60,8 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
         result = _run(args.device, interrupts)
         code = cli.save_output(result, args)
     if interrupts.pending:
-        done = [m.data for m in result.measurements] + [case.latency for case in result.cases]
+        done = [row.data for row in (*result.measurements, *result.rungs)]
+        done += [case.latency for case in result.cases]
         count = sum(each is not None for each in done)
         cli.message(f"ftax-micro: {interrupts.pending}; {count} rows and cases measured")
         return result, code or interrupts.pending.exit_code
@@ -80,9 +81,12 @@ def _run(request: str, interrupts: Interrupts) -> Result:
     measures = WorkloadProcess(interrupts=interrupts)
     run = MainRun(device, floors, environment, measures, interrupts=interrupts)
     with TerminalProgress() as line:
-        run.floor.progress = line
+        run.floor.progress = run.ladder.progress = line
         result = run.run_floor()
-    if not result.complete:
+        if not result.complete:
+            return run.result()
+        run.run_ladder()
+    if interrupts.pending:
         return run.result()
     with LatencyLine(len(list(MODES)) * len(run.models)) as line:
         run.latency_progress = line

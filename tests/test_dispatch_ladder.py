@@ -88,7 +88,7 @@ def test_json_is_the_file_and_markdown_a_table(run: Run, saved: Path) -> None:
     assert decode_result(run("--show", saved, "--format", "json")[1].encode()) == LADDER
     lines = run("--show", saved, "--format", "markdown")[1].splitlines()
     assert lines[0].startswith("**Dispatch ladder of cpu")
-    assert sum(line.startswith("| ") for line in lines) == 1 + len(RUNGS)
+    assert sum(line.startswith("| ") for line in lines) == 2 + len(RUNGS)
     assert lines[-1].startswith("- cpu torchscript")
 
 

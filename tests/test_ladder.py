@@ -50,7 +50,7 @@ class Played(PointProcess):
         self.jobs.append(job)
         for index, point in enumerate(job.points):
             if point.name == self.interrupted:
-                raise Interrupted("interrupted by SIGINT", 130)
+                raise Interrupted("SIGINT", 130)
             begins(index)
             measured = Measurement(
                 device=job.device,
@@ -123,7 +123,7 @@ def test_an_interruption_keeps_what_was_measured() -> None:
     found = run(CPU, Played(interrupted="torch_inference_mode"))
     assert [row.name for row in found.rungs][:1] == ["raw_call"]
     assert not found.complete
-    assert found.incomplete_reason == "interrupted by SIGINT"
+    assert found.incomplete_reason == "stopped by SIGINT"
 
 
 @pytest.fixture

@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 from fake_results import environment
+from ladder_results import rung
 from stand_in import OLD_RESULT
 
 from ftax_micro import __main__, cli
 from ftax_micro.analysis.main_view import main_view
+from ftax_micro.orchestration.ladder import LadderSelection
 from ftax_micro.orchestration.latency_run import InThisProcess
 from ftax_micro.orchestration.main_run import BUDGET_S, MainRun
 from ftax_micro.orchestration.workload_journal import Journal
@@ -46,9 +48,12 @@ SAME = case_of("small", "same", [3.9e-3, 4.3e-3] * 100)
 # What it says
 
 
-def test_the_floor_and_the_models_stand_in_one_page_with_the_answer() -> None:
-    text = render_table(main_view(whole(EAGER, FAST)))
-    assert text.index("Launch anatomy of cpu") < text.index("over eager") < text.index("small: ")
+def test_floor_rungs_and_models_stand_in_one_page_with_the_answer() -> None:
+    found = msgspec.structs.replace(whole(EAGER, FAST), rungs=[rung("raw_call", 2e-9)])
+    text = render_table(main_view(found))
+    parts = ("Launch anatomy of cpu", "Dispatch ladder of cpu", "over eager", "small: ")
+    assert sorted(map(text.index, parts)) == [text.index(part) for part in parts]
+    assert "Dispatch ladder of cpu" in render_markdown(main_view(found))
     assert "small: 4 ms in eager, 1 ms in fast, its fastest mode: 4.00 × as fast" in text
     assert "for want of time" not in text
 
@@ -164,8 +169,14 @@ def test_floor_and_models_come_into_one_result() -> None:
     job.run_floor()
     alone = job.result()
     assert [row.name for row in alone.measurements] == ["call_direct"]
+    assert not alone.complete
+    job.ladder.selection = LadderSelection(["cpu"], rungs=["raw_call"])
+    rungs = job.run_ladder()
+    assert [row.name for row in rungs.rungs] == ["raw_call"]
+    assert rungs.incomplete_reason == "the models were not measured"
     found = job.run_models()
     assert found.complete
+    assert found.rungs == rungs.rungs
     assert [case.status for case in found.cases] == ["ok", "ok"]
     assert found.measurements == alone.measurements
     assert decode_result(render_json(main_view(found)).encode()).cases == found.cases

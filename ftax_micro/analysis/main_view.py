@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from ftax_micro.analysis.floor_view import FloorView, floor_view
+from ftax_micro.analysis.ladder_view import LadderView, ladder_view
 from ftax_micro.analysis.latency_view import CaseSummary, LatencyView, latency_view
 from ftax_micro.results import Result
 
@@ -26,10 +27,11 @@ class Fastest:
 
 @dataclass(frozen=True)
 class MainView:
-    """Floor and model latencies of one result, what they come to, and what falls short."""
+    """Floor, rungs and model latencies of one result, what they come to, and what falls short."""
 
     result: Result
     floor: FloorView
+    ladder: LadderView
     latency: LatencyView
     fastest: list[Fastest]
     fewer_samples: list[CaseSummary]
@@ -42,7 +44,9 @@ def main_view(result: Result) -> MainView:
     latency = latency_view(result)
     timed = [row for row in latency.rows if row.latency is not None]
     few = [row for row in timed if _samples(row) < PAPER_SAMPLES]
-    return MainView(result, floor_view(anatomy), latency, _fastest(timed), few)
+    return MainView(
+        result, floor_view(anatomy), ladder_view(anatomy), latency, _fastest(timed), few
+    )
 
 
 def _fastest(rows: list[CaseSummary]) -> list[Fastest]:

@@ -1,4 +1,4 @@
-"""The main job: the launch floor of a device, then two models in every mode that can run there.
+"""The main job: a launch floor, five rungs of the ladder, two models in every mode that can run.
 
 One model is small enough that the framework sets its latency on any machine, the other is the
 paper's own. All of it has to fit into minutes: the floor is a quick one, and the larger model's
@@ -18,14 +18,19 @@ from ftax_micro.models.request import parse_model
 from ftax_micro.modes import MODES
 from ftax_micro.orchestration.floor import FloorRun, Progress
 from ftax_micro.orchestration.interrupts import Interrupts
+from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, rung_process
 from ftax_micro.orchestration.latency import LatencyProgress, WorkloadRequest
 from ftax_micro.orchestration.latency_requests import Task
 from ftax_micro.orchestration.latency_run import LatencyRun, Measures
+from ftax_micro.orchestration.point_process import PointProcess
 from ftax_micro.orchestration.selection import Selection
 from ftax_micro.records import QUICK_PLAN, Plan
 from ftax_micro.results import Result
 
 SMALL, LARGE = "bert_tiny", "bert_base"
+# Five lines of the dispatch ladder on either kind of device: its floor, one launcher, and the
+# layers of the modes that run anywhere.
+RUNGS = ("raw_call", "driver", "extension", "torchscript", "torch_inference_mode", "onnxruntime")
 # Three minutes, less what a cold start, drawing and a slow export may take.
 BUDGET_S = 150.0
 # The paper's minimum of samples, for as long as there is time.
@@ -41,14 +46,15 @@ class MainRun:
     """The main job in progress; `result()` is what is known so far, at any time.
 
     `device` is where the models run, `floors` are the devices whose floor is measured, that one
-    among them. `measures` is how a workload is measured; `probes` of the floor and `modes` default
-    to all.
+    among them. `measures` is how a workload is measured, `climbs` how rungs are; `probes` of the
+    floor and `modes` default to all.
     """
 
     device: str
     floors: Sequence[str]
     environment: Environment
     measures: Measures
+    climbs: PointProcess | None = None
     floor_progress: Progress | None = None
     latency_progress: LatencyProgress | None = None
     interrupts: Interrupts | None = None
@@ -59,6 +65,7 @@ class MainRun:
     clock: Callable[[], float] = time.monotonic
     floor: FloorRun = field(init=False)
     latency: LatencyRun | None = None
+    ladder: LadderRun = field(init=False)
 
     def __post_init__(self) -> None:
         selection = Selection(list(self.floors), self.probes, [], True)
@@ -69,11 +76,23 @@ class MainRun:
             progress=self.floor_progress,
             interrupts=self.interrupts,
         )
+        self.ladder = LadderRun(
+            LadderSelection([self.device], rungs=RUNGS),
+            QUICK_PLAN,
+            self.environment,
+            self.climbs or rung_process(QUICK_PLAN, self.interrupts),
+            self.floor_progress,
+        )
         self._begin_s = self.clock()
 
     def run_floor(self) -> Result:
         """The launch floor alone. Errors: as `FloorRun.run`."""
         return self.floor.run()
+
+    def run_ladder(self) -> Result:
+        """Five lines of the dispatch ladder where the models run. Errors: as `LadderRun.run`."""
+        self.ladder.run()
+        return self.result()
 
     def run_models(self) -> Result:
         """The models, one after the other. Errors: as `LatencyRun.run`."""
@@ -92,11 +111,20 @@ class MainRun:
     def result(self) -> Result:
         """What has been measured so far, floor and models in one."""
         floor = self.floor.result()
+        rungs = self.ladder.result().rungs
         if self.latency is None:
-            return msgspec.structs.replace(floor, kind="model_latency", plan=PLAN)
+            reason = floor.incomplete_reason or self.ladder.incomplete_reason
+            return msgspec.structs.replace(
+                floor,
+                kind="model_latency",
+                plan=PLAN,
+                rungs=rungs,
+                complete=False,
+                incomplete_reason=reason or "the models were not measured",
+            )
         latency = self.latency.result()
         return msgspec.structs.replace(
-            latency, devices=floor.devices, measurements=floor.measurements
+            latency, devices=floor.devices, measurements=floor.measurements, rungs=rungs
         )
 
     def _measure(self, task: Task, timeout_s: float) -> None:

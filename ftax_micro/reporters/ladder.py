@@ -139,7 +139,9 @@ def _increment(row: LadderRow) -> str:
 
 
 def _ratio(ratio: Estimate | None) -> str:
-    return "–" if ratio is None else f"{ratio.value:,.3g}"
+    if ratio is None:
+        return "–"
+    return f"{ratio.value:,.0f}" if ratio.value >= 100 else f"{ratio.value:.3g}"
 
 
 def _bar(share: float) -> str:

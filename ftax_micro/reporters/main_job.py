@@ -1,25 +1,27 @@
-"""The main job as a table, markdown and JSON: floor, models, and what they come to."""
+"""The main job as a table, markdown and JSON: floor, rungs, models, and what they come to."""
 
 from __future__ import annotations
 
 from ftax_micro.analysis.main_view import PAPER_SAMPLES, Fastest, MainView
-from ftax_micro.reporters import latency, markdown, table
+from ftax_micro.reporters import ladder, latency, markdown, table
 from ftax_micro.results import encode_result
 from ftax_micro.units import format_seconds
 
 
 def render_table(view: MainView) -> str:
-    """The floor's table, the models' table, then a line for each answer."""
+    """The tables of floor, rungs and models, then a line for each answer."""
     answers = "\n".join(_answers(view))
-    parts = [table.render_floor(view.floor), latency.render_table(view.latency), answers]
+    parts = [table.render_floor(view.floor), ladder.render_table(view.ladder)]
+    parts += [latency.render_table(view.latency), answers]
     return "\n\n".join(part.strip("\n") for part in parts if part) + "\n"
 
 
 def render_markdown(view: MainView) -> str:
-    """The floor's table, the models' table, then a list of the answers."""
+    """The tables of floor, rungs and models, then a list of the answers."""
     answers = markdown.bullet_list(_answers(view))
-    parts = [markdown.render_floor(view.floor), latency.render_markdown(view.latency), answers]
-    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    parts = [markdown.render_floor(view.floor), ladder.render_markdown(view.ladder)]
+    parts += [latency.render_markdown(view.latency), answers]
+    return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
 def render_json(view: MainView) -> str:
