@@ -9,12 +9,12 @@ import pytest
 from tiny_models import tiny
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.models.request import own_spec, parse_model
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes import MODES
 from ftax_micro.modes.better_transformer import _check_mask, _check_path
 from ftax_micro.modes.equality import check_equal
-from ftax_micro.modes.preparation import PreparationError
 
 if TYPE_CHECKING:
     import torch

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks import compiler_tools
+from ftax_micro.frameworks.preparation import PreparationError
+from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.models.request import own_spec
 from ftax_micro.models.workload import Workload, build_workload
-from ftax_micro.modes import MODES, compiler_tools, compiling
+from ftax_micro.modes import MODES, compiling
 from ftax_micro.modes.compiled_executed import executed_compiled
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_equal
-from ftax_micro.modes.preparation import PreparationError
-from ftax_micro.modes.quiet import quiet
 from ftax_micro.modes.torch_compile_reduce_overhead import _check_recorded
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def test_torch_s_log_goes_into_ours(
 ) -> None:
     import warnings
 
-    with caplog.at_level(logging.INFO, "ftax_micro.modes"), quiet() as messages:
+    with caplog.at_level(logging.INFO, "ftax_micro.frameworks"), quiet() as messages:
         logging.getLogger("torch.utils.cpp_extension").warning("no runtime for %s", "you")
         warnings.warn("said by a library", stacklevel=1)
     assert messages == ["no runtime for you"]

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.models.request import own_spec
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes import MODES, cuda_graph
 from ftax_micro.modes.cuda_graph import first_cause
-from ftax_micro.modes.preparation import PreparationError
 from ftax_micro.modes.waiting import waiting_for
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ import pytest
 from tiny_models import SIZES, tiny
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import PreparationError, first_line, preparing
 from ftax_micro.models.request import own_spec, parse_model
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes import MODES
 from ftax_micro.modes.contract import Mode
 from ftax_micro.modes.equality import MismatchError, check_equal, check_finite
 from ftax_micro.modes.outputs import on_cpu, tensors_of
-from ftax_micro.modes.preparation import PreparationError, first_line, preparing
 
 if TYPE_CHECKING:
     import torch
@@ -84,7 +84,7 @@ def test_a_trace_that_fails_is_one_line_with_the_rest_in_the_log(
 
     workload = build_workload(own_spec("mine", lambda: (Refuses(), torch.ones(2))))
     with (
-        caplog.at_level(logging.INFO, "ftax_micro.modes"),
+        caplog.at_level(logging.INFO, "ftax_micro.frameworks"),
         pytest.raises(PreparationError) as caught,
     ):
         MODES.open("torchscript")().prepare(workload)

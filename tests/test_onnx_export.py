@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ftax_micro.errors import Interrupted, Skip
+from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.models.request import ModelRequest, own_spec
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes.onnx_cache import LOCATION_VARIABLE
 from ftax_micro.modes.onnx_export import MODEL_FILE, export
 from ftax_micro.modes.onnx_silence import silenced
-from ftax_micro.modes.preparation import PreparationError
 from ftax_micro.orchestration.latency import WorkloadRequest, WorkloadRun
 from ftax_micro.records import QUICK_PLAN
 

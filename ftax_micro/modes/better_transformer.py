@@ -10,13 +10,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import PreparationError, preparing
+from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.encoder_weights import Encoder, encoder_of
 from ftax_micro.modes.exchange import runner
 from ftax_micro.modes.executed import dispatched
 from ftax_micro.modes.outputs import on_cpu
-from ftax_micro.modes.preparation import PreparationError, preparing
-from ftax_micro.modes.quiet import quiet
 from ftax_micro.modes.waiting import waiting_for
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ runs until a run has compiled nothing, and what it is made of is read from dynam
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ftax_micro.frameworks.compiler_tools import compile_errors, ended_workers
+from ftax_micro.frameworks.preparation import PreparationError
+from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.modes.outputs import tensors_of
-from ftax_micro.modes.preparation import PreparationError, first_line, preparing
-from ftax_micro.modes.quiet import quiet
 from ftax_micro.modes.waiting import waiting_for
 from ftax_micro.records import FactValue
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 # A graph is compiled at the first run, and once more where the second meets what the first changed
 # (a cache that has grown); what is not done by then never is.
 _MOST_RUNS = 6
-_CAUSES = ("fatal error:", "error:", "Error:")
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ def compiled(workload: Workload, second_step: str = "first_runs", **options: Any
     # Made in the mode that forwards run in, as all that `run` will be given.
     inputs = {name: value.clone() for name, value in workload.inputs.items()}
     costs_s: dict[str, float] = {}
-    with quiet() as messages, _compiling(), _ended_workers():
+    with quiet() as messages, compile_errors(), ended_workers():
         before = _counters()
         module = torch.compile(workload.module, fullgraph=False, dynamic=False, **options)
         for number in range(_MOST_RUNS):
@@ -139,38 +138,3 @@ def _counters() -> _Counters:
         hits=stored["autograd_cache_hit"] + inductor["fxgraph_cache_hit"],
         misses=inductor["fxgraph_cache_miss"] + inductor["fxgraph_cache_bypass"],
     )
-
-
-@contextlib.contextmanager
-def _compiling() -> Iterator[None]:
-    """A compiler's message is a page; the line that says what is wrong is told."""
-    with preparing("torch.compile"):
-        try:
-            yield
-        except Exception as error:
-            line = cause(error)
-            if line is None:
-                raise
-            raise PreparationError(f"torch.compile failed: {line}") from error
-
-
-def cause(error: Exception) -> str | None:
-    """The line of a compiler's output in `error` that says what is wrong; None without one."""
-    first, *others = str(error).splitlines() or [""]
-    for word in _CAUSES:
-        for line in others:
-            if word in line and not line.lstrip().startswith(("File ", "^", "Set ")):
-                return first_line(RuntimeError(f"{first.strip()}: {line.strip()}"))
-    return None
-
-
-@contextlib.contextmanager
-def _ended_workers() -> Iterator[None]:
-    """Processes that compile are gone when this ends: idle ones wake up now and then."""
-    try:
-        yield
-    finally:
-        from torch._inductor import async_compile
-
-        with contextlib.suppress(Exception):
-            async_compile.shutdown_compile_workers()

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import PreparationError, preparing
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu, tensors_of
-from ftax_micro.modes.preparation import PreparationError, preparing
 from ftax_micro.modes.waiting import waiting_for
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import ftax_micro
 from ftax_micro.errors import FtaxError
-from ftax_micro.modes.preparation import first_line
+from ftax_micro.frameworks.preparation import first_line
 
 if TYPE_CHECKING:
     import torch

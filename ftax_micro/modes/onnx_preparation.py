@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.modes import onnx_cache
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.onnx_binding import Binding
@@ -20,7 +21,6 @@ from ftax_micro.modes.onnx_profile import executed_nodes
 from ftax_micro.modes.onnx_session import Target, open_session
 from ftax_micro.modes.onnx_stream import new_stream, returns_early
 from ftax_micro.modes.outputs import on_cpu
-from ftax_micro.modes.preparation import preparing
 from ftax_micro.records import FactValue
 
 if TYPE_CHECKING:

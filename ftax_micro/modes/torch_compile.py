@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ftax_micro.frameworks.compiler_tools import check_compiler
 from ftax_micro.modes.compiled_executed import executed_compiled
-from ftax_micro.modes.compiler_tools import check_compiler
 from ftax_micro.modes.compiling import compiled, forget
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu

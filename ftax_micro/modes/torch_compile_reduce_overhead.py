@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import Skip
-from ftax_micro.modes.compiler_tools import check_compiler
+from ftax_micro.frameworks.compiler_tools import check_compiler
+from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.modes.compiling import compiled, forget
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu
-from ftax_micro.modes.preparation import PreparationError
 from ftax_micro.modes.waiting import waiting_for
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.exchange import runner
 from ftax_micro.modes.executed import dispatched
 from ftax_micro.modes.outputs import on_cpu
-from ftax_micro.modes.preparation import preparing
 from ftax_micro.modes.waiting import waiting_for
 
 if TYPE_CHECKING:

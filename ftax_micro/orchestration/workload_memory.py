@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ftax_micro.errors import FtaxError
+from ftax_micro.frameworks.preparation import first_line
 from ftax_micro.models.workload import import_torch
-from ftax_micro.modes.preparation import first_line
 from ftax_micro.records import FactValue
 
 # What runtimes say where they get no memory; torch's cpu allocator raises a plain RuntimeError.

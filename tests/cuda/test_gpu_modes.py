@@ -129,7 +129,7 @@ import torch
 from ftax_micro.models.request import own_spec
 from ftax_micro.models.workload import build_workload
 from ftax_micro.modes import MODES
-from ftax_micro.modes.preparation import PreparationError
+from ftax_micro.frameworks.preparation import PreparationError
 
 class Waits(torch.nn.Module):
     def forward(self, x):

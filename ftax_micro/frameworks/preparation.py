@@ -8,19 +8,19 @@ from collections.abc import Iterator
 
 from ftax_micro.errors import FtaxError
 
-_LOG = logging.getLogger("ftax_micro.modes")
+_LOG = logging.getLogger("ftax_micro.frameworks")
 _LONGEST = 300
 
 
 class PreparationError(FtaxError):
-    """A mode that could not make a workload ready; one line, the rest is in the log."""
+    """Something could not be made ready to run; one line, the rest is in the log."""
 
 
 @contextlib.contextmanager
 def preparing(step: str) -> Iterator[None]:
     """Any exception inside as a `PreparationError` that names `step`.
 
-    Its first useful line goes into the message, all of it into the log ``ftax_micro.modes``.
+    Its first useful line goes into the message, all of it into the log ``ftax_micro.frameworks``.
     """
     try:
         yield

@@ -7,7 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 
-_LOG = logging.getLogger("ftax_micro.modes")
+_LOG = logging.getLogger("ftax_micro.frameworks")
 
 
 class _Aside(logging.Filter):

@@ -1,18 +1,21 @@
-"""What torch.compile needs from the machine, asked before minutes are spent on compiling."""
+"""torch.compile: what it needs from the machine, what its compilers say, and what it leaves."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sysconfig
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ftax_micro.errors import Skip
-from ftax_micro.modes.preparation import PreparationError
+from ftax_micro.frameworks.preparation import PreparationError, first_line, preparing
 
 # What Triton generates code for begins with Volta.
 _LEAST_CAPABILITY = (7, 0)
+_CAUSES = ("fatal error:", "error:", "Error:")
 
 
 def check_compiler(device: str) -> None:
@@ -85,3 +88,38 @@ def _check_triton(capability: tuple[int, int]) -> None:
 
 def _listed(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+@contextlib.contextmanager
+def compile_errors() -> Iterator[None]:
+    """A compiler's message is a page; the line that says what is wrong is told."""
+    with preparing("torch.compile"):
+        try:
+            yield
+        except Exception as error:
+            line = cause(error)
+            if line is None:
+                raise
+            raise PreparationError(f"torch.compile failed: {line}") from error
+
+
+def cause(error: Exception) -> str | None:
+    """The line of a compiler's output in `error` that says what is wrong; None without one."""
+    first, *others = str(error).splitlines() or [""]
+    for word in _CAUSES:
+        for line in others:
+            if word in line and not line.lstrip().startswith(("File ", "^", "Set ")):
+                return first_line(RuntimeError(f"{first.strip()}: {line.strip()}"))
+    return None
+
+
+@contextlib.contextmanager
+def ended_workers() -> Iterator[None]:
+    """Processes that compile are gone when this ends: idle ones wake up now and then."""
+    try:
+        yield
+    finally:
+        from torch._inductor import async_compile
+
+        with contextlib.suppress(Exception):
+            async_compile.shutdown_compile_workers()
