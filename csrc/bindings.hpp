@@ -6,6 +6,7 @@
 namespace ftax {
 
 void register_host(pybind11::module_& module);
+void register_host_calls(pybind11::module_& host);
 void register_cuda(pybind11::module_& module);
 
 }  // namespace ftax

@@ -147,6 +147,7 @@ void register_cuda(py::module_& module) {
     register_session(cuda);
     register_stream_loops(cuda);
     register_other_loops(cuda);
+    register_cuda_launcher(cuda);
     register_runtime(cuda);
 }
 

@@ -66,6 +66,15 @@ void translate(std::exception_ptr pointer) {
 
 }  // namespace
 
+PyObject* raise(const std::exception_ptr& thrown) noexcept {
+    try {
+        translate(thrown);
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return nullptr;
+}
+
 void register_cuda_exceptions(py::module_& module) {
     PyObject* const base = PyExc_RuntimeError;
     cuda_error = add_exception(
@@ -119,15 +128,17 @@ void register_cuda_settings(py::module_& module) {
         .value("ptx", Image::ptx, "Compiled by the driver, or found in its cache.")
         .value("cubin", Image::cubin, "Compiled once before.");
     py::class_<LaunchSpec>(module, "LaunchSpec", "How the null kernel is launched.")
-        .def(py::init<LaunchApi, int, unsigned int, unsigned int, StreamKind>(),
+        .def(py::init<LaunchApi, int, unsigned int, unsigned int, StreamKind, int>(),
              py::arg("api") = LaunchApi::kernel, py::arg("argument_bytes") = 0, py::arg("grid") = 1,
-             py::arg("block") = 1, py::arg("stream") = StreamKind::own,
-             "argument_bytes: 0, 8, 64, 256, 1024 or 4096; grid in blocks, block in threads.")
+             py::arg("block") = 1, py::arg("stream") = StreamKind::own, py::arg("arguments") = 0,
+             "argument_bytes of one structure: 0, 8, 64, 256, 1024 or 4096; grid in blocks, block "
+             "in threads; arguments of 8 bytes each instead: 0, 5 or 19.")
         .def_readonly("api", &LaunchSpec::api)
         .def_readonly("argument_bytes", &LaunchSpec::argument_bytes)
         .def_readonly("grid", &LaunchSpec::grid)
         .def_readonly("block", &LaunchSpec::block)
-        .def_readonly("stream", &LaunchSpec::stream);
+        .def_readonly("stream", &LaunchSpec::stream)
+        .def_readonly("arguments", &LaunchSpec::arguments);
     py::class_<Idle>(module, "Idle", "What the host does just before a timed launch.")
         .def(py::init<double, bool>(), py::arg("seconds") = 0.0, py::arg("sleeping") = false)
         .def_readonly("seconds", &Idle::seconds)

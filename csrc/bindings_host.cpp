@@ -6,7 +6,6 @@
 #include "bindings.hpp"
 #include "clock.hpp"
 #include "core_speed.hpp"
-#include "host_calls.hpp"
 #include "host_handoff.hpp"
 #include "host_team.hpp"
 
@@ -15,22 +14,6 @@ namespace py = pybind11;
 namespace ftax {
 
 namespace {
-
-// The cheapest call Python can make: no argument parsing at all.
-PyObject* empty_noargs(PyObject*, PyObject*) { Py_RETURN_NONE; }
-PyMethodDef empty_noargs_definition = {"empty_noargs", empty_noargs, METH_NOARGS,
-                                       "Return None: a METH_NOARGS function with an empty body."};
-
-void register_calls(py::module_& host) {
-    PyObject* function = PyCFunction_New(&empty_noargs_definition, nullptr);
-    if (function == nullptr) throw py::error_already_set();
-    host.attr("empty_noargs") = py::reinterpret_steal<py::object>(function);
-    host.def("empty_pybind11", &empty_function,
-             "Return None: a pybind11 function with an empty body.");
-    host.def("call_direct", &call_direct, py::arg("loops"),
-             py::call_guard<py::gil_scoped_release>(),
-             "Elapsed seconds of `loops` calls of an empty function through an opaque pointer.");
-}
 
 void register_handoff(py::module_& host) {
     using Release = py::call_guard<py::gil_scoped_release>;
@@ -75,7 +58,7 @@ void register_host(py::module_& module) {
     host.def("fixed_work", &fixed_work, py::arg("cores"), py::call_guard<py::gil_scoped_release>(),
              "Seconds per round of a fixed piece of work on these cores at the same time.");
     host.def("allowed_cores", &allowed_cores, "Cores this process may use; empty if unknown.");
-    register_calls(host);
+    register_host_calls(host);
     register_handoff(host);
 }
 

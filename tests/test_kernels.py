@@ -21,6 +21,8 @@ FLOOR = {
     "ftax_null_256": (256,),
     "ftax_null_1024": (1024,),
     "ftax_null_4096": (4096,),
+    "ftax_null_5p": (8,) * 5,
+    "ftax_null_19p": (8,) * 19,
     "ftax_store": (8, 4),
     "ftax_hold": (8, 4, 8, 8),
     "ftax_spin": (8,),

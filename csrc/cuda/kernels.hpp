@@ -16,6 +16,8 @@ enum class Kernel : std::size_t {
     null_256,
     null_1024,
     null_4096,
+    null_5p,
+    null_19p,
     store,
     hold,
     spin,
@@ -23,10 +25,10 @@ enum class Kernel : std::size_t {
     round_trip,
 };
 
-constexpr std::array<const char*, 11> kKernelNames = {
-    "ftax_null",      "ftax_null_8",    "ftax_null_64",   "ftax_null_256",
-    "ftax_null_1024", "ftax_null_4096", "ftax_store",     "ftax_hold",
-    "ftax_spin",      "ftax_spin_ns",   "ftax_round_trip"};
+constexpr std::array<const char*, 13> kKernelNames = {
+    "ftax_null",      "ftax_null_8",  "ftax_null_64",   "ftax_null_256", "ftax_null_1024",
+    "ftax_null_4096", "ftax_null_5p", "ftax_null_19p",  "ftax_store",    "ftax_hold",
+    "ftax_spin",      "ftax_spin_ns", "ftax_round_trip"};
 constexpr const char* kDependentName = "ftax_dependent";
 
 // What ftax_hold writes to its outcome word.

@@ -8,8 +8,9 @@ namespace ftax {
 namespace {
 
 constexpr std::size_t kLargest = 4096;
+constexpr std::size_t kMost = 19;
 
-Kernel null_kernel(int argument_bytes) {
+Kernel kernel_of_bytes(int argument_bytes) {
     switch (argument_bytes) {
         case 0:
             return Kernel::null;
@@ -30,23 +31,43 @@ Kernel null_kernel(int argument_bytes) {
     }
 }
 
+// What the driver copies arguments out of; that it is always the same is the best case.
+void** arguments_of(const LaunchSpec& spec) {
+    static std::array<unsigned char, kLargest> bytes{};
+    static std::array<void*, 1> one = {bytes.data()};
+    static std::array<void*, kMost> several = [] {
+        std::array<void*, kMost> pointers{};
+        for (std::size_t i = 0; i < kMost; ++i) pointers[i] = bytes.data() + 8 * i;
+        return pointers;
+    }();
+    if (spec.arguments != 0) return several.data();
+    return spec.argument_bytes != 0 ? one.data() : nullptr;
+}
+
 }  // namespace
 
+Kernel null_kernel(const LaunchSpec& spec) {
+    if (spec.arguments == 0) return kernel_of_bytes(spec.argument_bytes);
+    if (spec.argument_bytes != 0) {
+        throw std::invalid_argument("a null kernel has arguments or argument bytes, not both");
+    }
+    if (spec.arguments == 5) return Kernel::null_5p;
+    if (spec.arguments == 19) return Kernel::null_19p;
+    throw std::invalid_argument("there is no null kernel with " + std::to_string(spec.arguments) +
+                                " arguments; there are 0, 5 and 19");
+}
+
 Target null_target(Session& session, const LaunchSpec& spec) {
-    // The driver copies the argument out of this array; that it is always the same is the best
-    // case.
-    static std::array<unsigned char, kLargest> bytes{};
-    static std::array<void*, 1> arguments = {bytes.data()};
     check_spec(session,
                spec);  // before the dependent kernel is loaded, which an old driver refuses
-    const Kernel kernel = null_kernel(spec.argument_bytes);
+    const Kernel kernel = null_kernel(spec);
     if (spec.api == LaunchApi::dependent) {
-        if (spec.argument_bytes != 0) {
+        if (kernel != Kernel::null) {
             throw std::invalid_argument("the dependent null kernel takes no arguments");
         }
         return {session.dependent_kernel(), nullptr};
     }
-    return target_of(session, spec, kernel, spec.argument_bytes == 0 ? nullptr : arguments.data());
+    return target_of(session, spec, kernel, arguments_of(spec));
 }
 
 Target target_of(Session& session, const LaunchSpec& spec, Kernel kernel, void** arguments) {

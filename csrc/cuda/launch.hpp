@@ -30,6 +30,7 @@ struct LaunchSpec {
     unsigned int grid = 1;   // blocks
     unsigned int block = 1;  // threads in a block
     StreamKind stream = StreamKind::own;
+    int arguments = 0;  // 0, 5 or 19, of 8 bytes each; then argument_bytes is 0
 };
 
 // Kernel arguments by value and the array of pointers to them that a launch takes.
@@ -197,8 +198,10 @@ inline RuntimeWait wait_like(const RuntimeLaunch& launch, const Driver&, CUstrea
 // A kernel as the spec's launch API wants it.
 Target target_of(Session& session, const LaunchSpec& spec, Kernel kernel, void** arguments);
 
-// The null kernel of a spec. Throws std::invalid_argument for argument bytes there is no kernel
-// for.
+// The null kernel of a spec. Throws std::invalid_argument for arguments there is no kernel for.
+Kernel null_kernel(const LaunchSpec& spec);
+
+// The same, with arguments of the right number and size. Throws as null_kernel and check_spec.
 Target null_target(Session& session, const LaunchSpec& spec);
 
 // Throws CudaUnsupported where this device or driver has no such launch, std::invalid_argument for

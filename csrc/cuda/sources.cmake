@@ -10,6 +10,7 @@ list(APPEND sources
     csrc/cuda/graph_loops.cpp
     csrc/cuda/held_loops.cpp
     csrc/cuda/launch.cpp
+    csrc/cuda/launcher.cpp
     csrc/cuda/polling.cpp
     csrc/cuda/queue_knee.cpp
     csrc/cuda/resources.cpp

@@ -27,6 +27,7 @@ struct Bytes1024 {
 struct Bytes4096 {
     unsigned char bytes[4096];
 };
+using Value = unsigned long long;
 
 // ftax_hold writes one of these to *outcome.
 constexpr unsigned int kReleased = 1;
@@ -65,6 +66,12 @@ __global__ void ftax_null_64(Bytes64) {}
 __global__ void ftax_null_256(Bytes256) {}
 __global__ void ftax_null_1024(Bytes1024) {}
 __global__ void ftax_null_4096(Bytes4096) {}
+
+// Null kernels with many arguments of 8 bytes instead: so many pointers to gather and values to
+// convert for whoever launches them. A framework's kernels have some five, fused ones many more.
+__global__ void ftax_null_5p(Value, Value, Value, Value, Value) {}
+__global__ void ftax_null_19p(Value, Value, Value, Value, Value, Value, Value, Value, Value, Value,
+                              Value, Value, Value, Value, Value, Value, Value, Value, Value) {}
 
 // Tells the host that the kernel runs: its first instruction of note is the store. No fence
 // follows, since nothing else is published with the word.

@@ -5,7 +5,7 @@ raise `CudaError`, `CudaTimeout` (the device or host missed a deadline), `CudaUn
 skip), and ValueError for settings that make no sense.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import TracebackType
 
@@ -69,6 +69,7 @@ class LaunchSpec:
         grid: int = 1,
         block: int = 1,
         stream: StreamKind = StreamKind.own,
+        arguments: int = 0,
     ) -> None: ...
     @property
     def api(self) -> LaunchApi: ...
@@ -80,6 +81,8 @@ class LaunchSpec:
     def block(self) -> int: ...
     @property
     def stream(self) -> StreamKind: ...
+    @property
+    def arguments(self) -> int: ...
 
 class Idle:
     def __init__(self, seconds: float = 0.0, sleeping: bool = False) -> None: ...
@@ -212,6 +215,23 @@ class Session:
     @property
     def device(self) -> int: ...
     def __enter__(self) -> Session: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+class Launcher:
+    def __init__(self, session: Session, launch: LaunchSpec) -> None: ...
+    def wait(self) -> None: ...
+    @property
+    def launch(self) -> Callable[..., None]: ...
+    @property
+    def kernel(self) -> int: ...
+    @property
+    def stream(self) -> int: ...
+    def __enter__(self) -> Launcher: ...
     def __exit__(
         self,
         kind: type[BaseException] | None,

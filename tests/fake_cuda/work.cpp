@@ -175,6 +175,8 @@ bool find_kernel(const std::string& name, Kernel& kernel, Parameters& parameters
         {"ftax_null_256", {Kernel::null, {256}}},
         {"ftax_null_1024", {Kernel::null, {1024}}},
         {"ftax_null_4096", {Kernel::null, {4096}}},
+        {"ftax_null_5p", {Kernel::null, Parameters(5, 8)}},
+        {"ftax_null_19p", {Kernel::null, Parameters(19, 8)}},
         {"ftax_store", {Kernel::store, {8, 4}}},
         {"ftax_hold", {Kernel::hold, {8, 4, 8, 8}}},
         {"ftax_spin", {Kernel::spin, {8}}},

@@ -4,6 +4,7 @@
 // same sanitizer.
 #include <dlfcn.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -86,12 +87,13 @@ void launch_everything(Session& session) {
 }
 
 void whole_session(WaitStyle style) {
-    Session session(0, driver_path(), style, kDeadlineS);
-    launch_everything(session);
-    harness::every_cuda_loop(session);
-    check(!ftax::device_facts(session.driver(), 0).name.empty(), "the device has no name");
-    session.close();
-    session.close();
+    const auto session = std::make_shared<Session>(0, driver_path(), style, kDeadlineS);
+    launch_everything(*session);
+    harness::every_cuda_loop(*session);
+    harness::launcher_loops(session);
+    check(!ftax::device_facts(session->driver(), 0).name.empty(), "the device has no name");
+    session->close();
+    session->close();
 }
 
 void sessions(const Fake& fake) {
@@ -133,6 +135,21 @@ void threads(const Fake& fake) {
     fake.check_clean("taking turns");
 }
 
+// Leaving gives the right to measure back, and the context, whatever the wait says.
+void hanging_launcher(const Fake& fake) {
+    const auto session =
+        std::make_shared<Session>(0, driver_path(), WaitStyle::unchanged, kShortDeadlineS);
+    ftax::Launcher launcher(session, {});
+    launcher.enter();
+    fake.configure("hang=any");
+    launcher.check(launcher.launch());
+    check_throws<ftax::CudaTimeout>([&] { launcher.leave(); }, "leaving behind a hanging kernel");
+    check(!launcher.entered(), "left, and still entered");
+    check_throws<ftax::CudaTimeout>([&] { launcher.enter(); }, "entering an abandoned session");
+    session->close();
+    fake.reset();
+}
+
 // A kernel that never ends: the wait gives up, and nothing waits for the device
 // again.
 void hanging_device(const Fake& fake) {
@@ -148,6 +165,7 @@ void hanging_device(const Fake& fake) {
         session.close();
     }
     fake.reset();
+    hanging_launcher(fake);
     Session session(0, driver_path(), WaitStyle::unchanged, kDeadlineS);
     std::thread watchdog([&] { session.abandon(); });
     watchdog.join();

@@ -2,6 +2,7 @@
 // look at.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "affinity.hpp"
@@ -10,6 +11,7 @@
 #include "cuda/first_launch.hpp"
 #include "cuda/graph_loops.hpp"
 #include "cuda/held_loops.hpp"
+#include "cuda/launcher.hpp"
 #include "cuda/queue_knee.hpp"
 #include "cuda/runtime_kernels.hpp"
 #include "cuda/start_loops.hpp"
@@ -60,6 +62,38 @@ inline void stream_loops(ftax::Session& session) {
     check(!queue_knee(session, {}, 16, 1e-3).calls_s.empty(), "queue_knee calls");
 }
 
+inline void several_arguments(ftax::Session& session) {
+    for (const ftax::LaunchApi api : {ftax::LaunchApi::kernel, ftax::LaunchApi::runtime}) {
+        for (const int arguments : {5, 19}) {
+            ftax::LaunchSpec spec;
+            spec.api = api;
+            spec.arguments = arguments;
+            check_shots(submit(session, spec, 4, kFew, {}), kFew, "submit of several arguments");
+        }
+    }
+}
+
+// What a loop in Python does with a launcher.
+inline void launcher_loops(const std::shared_ptr<ftax::Session>& session) {
+    for (const int arguments : {0, 5, 19}) {
+        ftax::LaunchSpec spec;
+        spec.arguments = arguments;
+        ftax::Launcher launcher(session, spec);
+        for (int round = 0; round < 2; ++round) {
+            launcher.enter();
+            launcher.wait();
+            for (int i = 0; i < kFew; ++i) {
+                for (std::size_t k = 0; k < launcher.arguments(); ++k) launcher.values()[k] = i;
+                launcher.check(launcher.launch());
+            }
+            check_throws<ftax::CudaBusy>([&] { launcher.enter(); }, "entering twice");
+            launcher.leave();
+            launcher.leave();
+        }
+        check_throws<std::logic_error>([&] { launcher.wait(); }, "waiting without the right to");
+    }
+}
+
 inline void other_loops(ftax::Session& session) {
     using ftax::Call;
     for (const Call call :
@@ -100,6 +134,7 @@ inline void every_cuda_loop(ftax::Session& session) {
     check(ftax::runtime_facts(session.driver(), "").version > 0, "the runtime has no version");
     (void)ftax::loaded_runtime(session.driver().version());  // what is loaded has another name here
     stream_loops(session);
+    several_arguments(session);
     other_loops(session);
     graphs_and_modules(session);
 }

@@ -33,6 +33,12 @@ void clock_and_calls() {
     check_throws<std::invalid_argument>([] { ftax::measure_clock(-1); }, "a negative count");
     check_seconds(ftax::call_direct(10'000), "call_direct");
     check_seconds(ftax::call_direct(0), "call_direct of nothing");
+    ftax::empty_function_5(1, 2, 3, 4, 5);
+    ftax::empty_function_19(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19);
+    for (const int arguments : {0, 5, 19}) {
+        check(ftax::empty_function_address(arguments) != 0, "an empty function without address");
+    }
+    check_throws<std::invalid_argument>([] { ftax::empty_function_address(4); }, "4 arguments");
     for (const double value : ftax::fixed_work({-1, 0, 1, 1 << 20})) {
         check_seconds(value, "fixed_work");
     }
