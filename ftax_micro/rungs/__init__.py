@@ -10,7 +10,12 @@ RUNGS = Registry(
         name: f"ftax_micro.rungs.{name}:RUNG"
         for name in (
             "raw_call",
+            "driver",
+            "runtime",
+            "extension",
+            "ctypes",
             "torch_inference_mode",
+            "cuda_graph",
         )
     },
 )
