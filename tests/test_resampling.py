@@ -1,0 +1,66 @@
+"""Drawing values anew from their samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fake_results import slope_row
+
+from ftax_micro import stats
+from ftax_micro.analysis.resampling import (
+    drawn_headline,
+    drawn_median,
+    drawn_places,
+    percentile_interval,
+)
+from ftax_micro.records import Data
+
+
+def test_a_medians_drawings_have_its_interval() -> None:
+    rng = np.random.default_rng(0)
+    samples = rng.gamma(2.0, size=400)
+    known = stats.median_interval(samples)
+    drawn = drawn_median(samples, 4000, rng)
+    assert np.percentile(drawn, [2.5, 97.5]) == pytest.approx([known.low, known.high], rel=0.02)
+
+
+def test_samples_that_follow_each_other_are_fewer_than_they_are() -> None:
+    rng = np.random.default_rng(0)
+    steps = rng.normal(size=400)
+    series = np.zeros(400)
+    for i in range(1, 400):
+        series[i] = 0.8 * series[i - 1] + steps[i]
+    shuffled = rng.permutation(series)
+    wide, narrow = (np.std(drawn_median(each, 4000, rng)) for each in (series, shuffled))
+    assert wide / narrow == pytest.approx(3, rel=0.2)  # the root of (1 + 0.8) / (1 - 0.8)
+
+
+def test_slopes_and_intercepts_are_about_theirs() -> None:
+    data = slope_row("submit", 2e-6, intercept_s=5e-6).data
+    assert data is not None
+    line = Data(estimate="intercept", stop_reason="interval", levels=data.levels)
+    rng = np.random.default_rng(0)
+    assert np.mean(drawn_headline(data, 500, rng)) == pytest.approx(2e-6, rel=0.01)
+    assert np.mean(drawn_headline(line, 500, rng)) == pytest.approx(5e-6, rel=0.1)
+
+
+def test_what_made_a_forward_slow_made_all_its_places_slow() -> None:
+    rng = np.random.default_rng(0)
+    together = np.repeat(rng.normal(10, 1, (20, 1)), 50, axis=1)
+    apart = rng.normal(10, 1, (20, 50))
+    spreads = [np.std(drawn_places(each, 400, rng).sum(axis=1)) for each in (together, apart)]
+    assert spreads[0] > 5 * spreads[1]
+
+
+def test_drawing_in_pieces_is_drawing_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = np.random.default_rng(0).normal(size=(20, 7))
+    whole = drawn_places(samples, 50, np.random.default_rng(1))
+    monkeypatch.setattr("ftax_micro.analysis.resampling._AT_ONCE", 1000)
+    assert np.array_equal(drawn_places(samples, 50, np.random.default_rng(1)), whole)
+    assert drawn_places(samples[:, :0], 5, np.random.default_rng(1)).shape == (5, 0)
+
+
+def test_an_interval_holds_its_value() -> None:
+    drawn = np.linspace(1.0, 2.0, 101)
+    assert percentile_interval(1.5, drawn, 0.9) == pytest.approx((1.5, 1.05, 1.95))
+    assert percentile_interval(3.0, drawn, 0.9).high == 3.0
