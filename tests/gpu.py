@@ -29,9 +29,9 @@ def floor(path: Path, *arguments: str) -> tuple[int, Result]:
     return done.returncode, load_result(path)
 
 
-def script(text: str) -> Any:
+def script(text: str, timeout_s: float = 120) -> Any:
     """What a script prints as JSON in its last line."""
-    done = _run(["-c", text])
+    done = _run(["-c", text], timeout_s)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -62,7 +62,7 @@ def headline_s(result: Result, name: str, setting: Setting | None = None) -> flo
     return value
 
 
-def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+def _run(arguments: Sequence[str], timeout_s: float = 120) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=_PLACE,
@@ -70,6 +70,6 @@ def _run(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout_s,
         check=False,
     )

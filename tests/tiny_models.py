@@ -1,4 +1,7 @@
-"""A tiny configuration of every model: settings under which a forward takes milliseconds."""
+"""A tiny configuration of every model: settings under which a forward takes milliseconds.
+
+And of every family a smaller one still, for what takes seconds an operation: exports and compiles.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,17 @@ PHASES = {
 
 # Sizes under which every family's forward is short and still valid.
 SIZES = {"sequence": 16, "image": 64, "audio": 4000}
+
+_ONE_LAYER = "hidden_size=16,num_attention_heads=2,num_hidden_layers=1,intermediate_size=16"
+
+# A model of each family with few operations, and the sizes of its input.
+SMALLEST: dict[str, tuple[str, dict[str, int]]] = {
+    "encoder": (f"bert_tiny@{_ONE_LAYER},vocab_size=50", {"sequence": 4}),
+    "decoder": ("gpt2@n_embd=16,n_layer=1,n_head=2,vocab_size=50", {"sequence": 4}),
+    "vision": ("alexnet@narrow=16,num_classes=10", {"image": 64}),
+    "speech": (f"wav2vec2@{_ONE_LAYER}", {"audio": 800}),
+    "layer": ("feed_forward@hidden_size=16,intermediate_size=16", {"sequence": 4}),
+}
 
 
 def tiny(name: str) -> str:
