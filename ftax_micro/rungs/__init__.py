@@ -14,7 +14,13 @@ RUNGS = Registry(
             "runtime",
             "extension",
             "ctypes",
+            "torchscript",
             "torch_inference_mode",
+            "torch_no_grad",
+            "torch_grad",
+            "nn_module",
+            "torch_custom_op",
+            "torch_compile_op",
             "cuda_graph",
         )
     },

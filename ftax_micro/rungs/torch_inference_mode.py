@@ -7,7 +7,7 @@ from ftax_micro.rungs.torch_program import python_program
 
 
 def _make(place: Place, _arguments: int) -> Program:
-    return python_program(place, "inference_mode")
+    return python_program(place)
 
 
 RUNG = Rung(

@@ -1,9 +1,12 @@
-"""What the rungs in torch share: one-element tensors, a wait for the device, a quiet torch."""
+"""What the rungs in torch share: one-element tensors, and where their programs run."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftax_micro.errors import Skip
@@ -21,37 +24,111 @@ def import_torch(place: Place) -> Any:
     """torch, ready for `place`. Errors: `Skip` where it is missing or cannot use the device."""
     torch = require("torch", "models", (2, 6))
     torch.set_num_threads(1)  # one element is not for sharing
-    if place.kind == "cuda" and not torch.cuda.is_available():
-        raise Skip(f"this torch ({torch.__version__}) cannot use a CUDA device here")
+    if place.kind == "cuda":
+        with warnings.catch_warnings():  # of a driver that is too old
+            warnings.simplefilter("ignore")
+            usable = torch.cuda.is_available()
+        if not usable:
+            raise Skip(f"this torch ({torch.__version__}) cannot use a CUDA device here")
     return torch
 
 
-def waiting(torch: Any, place: Place) -> Callable[[], object]:
-    """What waits until `place` is idle."""
-    if place.kind == "cpu":
-        return lambda: None
-    return functools.partial(torch.cuda.synchronize, place.index)
+class Surroundings:
+    """torch at `place`, in which gradient mode its programs run (the name of torch's context
+    manager), and on a CUDA device the stream they run on, which is not the default one.
+
+    Errors: as `import_torch`.
+    """
+
+    def __init__(self, place: Place, mode: str = "inference_mode") -> None:
+        self.torch = import_torch(place)
+        self.facts = {"torch": self.torch.__version__}
+        self._place, self._mode = place, mode
+        self._stream = self.torch.cuda.Stream(place.device) if place.kind == "cuda" else None
+
+    @contextlib.contextmanager
+    def entered(self) -> Iterator[None]:
+        """In that mode and on that stream, whose device becomes the current one."""
+        stream = self._stream
+        on = self.torch.cuda.stream(stream) if stream else contextlib.nullcontext()
+        with getattr(self.torch, self._mode)(), on:
+            yield
+
+    def number(self, value: float, **options: Any) -> Any:
+        """A new tensor of one element; `options` are torch's."""
+        return self.torch.full((1,), value, device=self._place.device, **options)
+
+    def wait(self) -> None:
+        """Until the device is idle."""
+        if self._stream:
+            self.torch.cuda.synchronize(self._place.index)
 
 
-def python_program(place: Place, mode: str) -> Program:
-    """Programs of torch.add called from Python, under the context manager `mode` of torch."""
-    torch = import_torch(place)
-    under = getattr(torch, mode)
-    with under():
-        one = torch.ones(1, device=place.device)
+def python_program(
+    place: Place,
+    mode: str = "inference_mode",
+    operation_of: Callable[[Any], Callable[[Any, Any], Any]] = lambda torch: torch.add,
+    recorded: bool = False,
+) -> Program:
+    """Programs that call `operation_of(torch)` from Python, in torch's gradient mode `mode`.
+
+    What is added wants a gradient where that is `recorded`.
+    """
+    around = Surroundings(place, mode)
+    with around.entered():
+        one = around.number(1.0, requires_grad=recorded)
     chain = Chain(
         "x = add(x, one)",
-        {"add": torch.add, "one": one},
-        start=lambda: torch.zeros(1, device=place.device),
-        before=waiting(torch, place),
+        {"add": operation_of(around.torch), "one": one},
+        start=functools.partial(around.number, 0.0),
+        before=around.wait,
     )
 
     def burst(count: int) -> float:
-        with under():
+        with around.entered():
             return chain.burst(count)
 
     def executed(count: int) -> int:
-        with under():
-            return round(float(chain.result(count)))
+        with around.entered():
+            result = chain.result(count)
+        return _recorded(result) if recorded else round(float(result))
 
-    return Program(burst, COUNTS, executed, {"torch": torch.__version__})
+    return Program(burst, COUNTS, executed, around.facts)
+
+
+def called_program(
+    around: Surroundings,
+    functions: Mapping[int, Callable[[Any, Any], Any]],
+    counted: Callable[[Callable[[], Any]], int],
+) -> Program:
+    """Programs that were made into one function each, of the number to begin with and of one.
+
+    `counted(run)` is how many operations ran while it ran `run`.
+    """
+    with around.entered():
+        one = around.number(1.0)
+
+    def burst(count: int) -> float:
+        function = functions[count]
+        with around.entered():
+            x = around.number(0.0)
+            around.wait()
+            begin = time.perf_counter_ns()
+            x = function(x, one)
+            return (time.perf_counter_ns() - begin) * 1e-9
+
+    def executed(count: int) -> int:
+        with around.entered():
+            x = around.number(0.0)
+            return counted(lambda: functions[count](x, one))
+
+    return Program(burst, tuple(functions), executed, around.facts)
+
+
+def _recorded(result: Any) -> int:
+    """The additions in the graph that `result` hangs from."""
+    number, node = 0, result.grad_fn
+    while node is not None and node.name() == "AddBackward0":
+        number += 1
+        node = node.next_functions[0][0]
+    return number
