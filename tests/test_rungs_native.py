@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -26,19 +27,29 @@ PLAN = Plan(min_samples=7, min_time_s=0.0, timeout_s=0.2, warmup_time_s=0.0)
 FROM_PYTHON = ("extension", "ctypes")
 LAUNCHING = ("driver", "runtime", *FROM_PYTHON)
 UNKNOWN = 999
-FEW = (4, 8, 16)
+# Bursts so short that they are rarely interrupted.
+FEW = (2, 4, 8)
 
 needs_cuda = pytest.mark.skipif(not _core.has_cuda, reason="built without the CUDA device")
 
 
-def slope_s(program: Program, counts: Sequence[int], bursts: int = 7) -> float:
-    """Seconds of one operation, by the shortest burst of each count."""
-    shortest = [min(program.burst(count) for _ in range(bursts)) for count in counts]
-    return stats.slope_interval(counts, [[value] * 3 for value in shortest], 0.95).slope.value
+class Shortest:
+    """The shortest burst of each count so far: what no other work on the machine delayed."""
+
+    def __init__(self, program: Program, counts: Sequence[int] = FEW) -> None:
+        self._program, self._shortest = program, dict.fromkeys(counts, math.inf)
+
+    def slope_s(self, bursts: int = 7) -> float:
+        """Seconds of one operation, after some more bursts."""
+        for count, found in self._shortest.items():
+            more = (self._program.burst(count) for _ in range(bursts))
+            self._shortest[count] = min(found, *more)
+        levels = [[value] * 3 for value in self._shortest.values()]
+        return stats.slope_interval(list(self._shortest), levels, 0.95).slope.value
 
 
 def recovered(take: Callable[[], Value], holds: Callable[[Value], bool]) -> Value:
-    """What `take` gives as soon as it holds: a busy machine delays, and never hastens."""
+    """What `take` gives as soon as it holds, or at last: a busy machine takes several tries."""
     for _ in range(attempts()):
         value = take()
         if holds(value):
@@ -57,12 +68,11 @@ def cpu() -> Place:
 @pytest.mark.parametrize("name", FROM_PYTHON)
 def test_more_arguments_cost_more(name: str, cpu: Place) -> None:
     rung: Rung = RUNGS.open(name)
-    programs = {number: rung.make(cpu, number) for number in ARGUMENTS}
+    programs = [rung.make(cpu, number) for number in ARGUMENTS]
+    shortest = [Shortest(program, program.counts) for program in programs]
 
     def growth() -> float:
-        none, some, many = (
-            slope_s(program, program.counts, bursts=20) for program in programs.values()
-        )
+        none, some, many = (each.slope_s(bursts=20) for each in shortest)
         assert min(none, some, many) > 0
         return min(some - none, many - some)
 
@@ -70,9 +80,11 @@ def test_more_arguments_cost_more(name: str, cpu: Place) -> None:
 
 
 def test_ctypes_costs_more_than_a_function_of_an_extension(cpu: Place) -> None:
+    programs = [RUNGS.open(name).make(cpu, 5) for name in FROM_PYTHON]
+    extension, ctypes = (Shortest(program, program.counts) for program in programs)
+
     def difference() -> float:
-        extension, ctypes = (RUNGS.open(name).make(cpu, 5) for name in FROM_PYTHON)
-        return slope_s(ctypes, ctypes.counts) - slope_s(extension, extension.counts)
+        return ctypes.slope_s() - extension.slope_s()
 
     assert recovered(difference, lambda value: value > 0) > 0
 
@@ -118,9 +130,9 @@ def test_a_launch_in_a_loop_recovers_its_cost(
     place: Place, fake_cuda: FakeCuda, name: str, cost: str, arguments: int
 ) -> None:
     fake_cuda.configure(submit_kib_ns=400_000)
-    program = RUNGS.open(name).make(place, arguments)
+    shortest = Shortest(RUNGS.open(name).make(place, arguments))
     wanted_s = us(fake_cuda.cost(cost), 400_000 * 8 * arguments // 1024)
-    value = recovered(lambda: slope_s(program, FEW), lambda value: within(value, wanted_s))
+    value = recovered(shortest.slope_s, lambda value: within(value, wanted_s))
     assert within(value, wanted_s), f"{value}, not {wanted_s}"
 
 
@@ -132,16 +144,19 @@ def test_a_launch_from_python_costs_the_drivers_call_and_the_way_to_it(
 ) -> None:
     program = RUNGS.open(name).make(place, arguments)
 
+    shortest = {cost_ns: Shortest(program) for cost_ns in (30_000, 130_000)}
+
     def slopes() -> list[float]:
         values = []
-        for cost_ns in (40_000, 240_000):
+        for cost_ns, each in shortest.items():
             fake_cuda.configure(submit_ns=cost_ns)
-            values.append(slope_s(program, FEW))
+            values.append(each.slope_s())
         return values
 
     def hold(values: list[float]) -> bool:
-        low, high = values
-        return low >= us(40_000) and within(high - low, us(200_000))
+        # What Python adds differs from moment to moment: the driver's call is in it, once.
+        cheap, dear = values
+        return cheap >= us(30_000) and abs(dear - cheap - us(100_000)) < us(10_000)
 
     assert hold(recovered(slopes, hold))
 
@@ -149,9 +164,9 @@ def test_a_launch_from_python_costs_the_drivers_call_and_the_way_to_it(
 @needs_cuda
 def test_a_node_recovers_its_time_on_host_and_device(place: Place, fake_cuda: FakeCuda) -> None:
     fake_cuda.configure(graph_gap_ns=4_000, body_ns=4_000, capture_node_ns=100)
-    program = RUNGS.open("cuda_graph").make(place, 0)
+    shortest = Shortest(RUNGS.open("cuda_graph").make(place, 0), (16, 32, 64))
     wanted_s = us(fake_cuda.cost("graph_launch_node_ns"), 4_000, 4_000)
-    value = recovered(lambda: slope_s(program, (16, 32, 64)), lambda value: within(value, wanted_s))
+    value = recovered(shortest.slope_s, lambda value: within(value, wanted_s))
     assert within(value, wanted_s), f"{value}, not {wanted_s}"
 
 
