@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from ladder_results import rung
+from timed_cases import GPU, busy, case
 
 from ftax_micro.analysis.estimates import (
     FrameworkTime,
@@ -15,43 +16,8 @@ from ftax_micro.analysis.estimates import (
     framework_times,
 )
 from ftax_micro.analysis.ladder_view import ladder_rows
-from ftax_micro.records import Case, Data, DevicePass
+from ftax_micro.records import Case
 from ftax_micro.stats import Estimate
-
-GPU = "cuda:0"
-
-
-def data(seconds: float, spread: float = 0.01) -> Data:
-    # In no order: samples that rise would be taken for correlated ones.
-    steps = [(index * 8 % 21 - 10) / 10 for index in range(42)]
-    samples = [seconds * (1 + spread * step) for step in steps]
-    return Data(estimate="median", stop_reason="interval", samples=samples)
-
-
-def case(latency: float, host: float | None = None, **changes: Any) -> Case:
-    values: dict[str, Any] = {
-        "model": "bert_base",
-        "mode": "eager",
-        "device": GPU,
-        "dtype": "fp16",
-        "status": "ok",
-        "sequence": 128,
-        "latency": data(latency),
-        "host": None if host is None else data(host),
-        "executed": {"aten::add": 60, "aten::mm": 40},
-    }
-    return Case(**{**values, **changes})
-
-
-def busy(seconds: float) -> DevicePass:
-    runs = 21
-    return DevicePass(
-        operations=[],
-        calls=[],
-        busy_s=[seconds] * runs,
-        latency_s=[0.0] * runs,
-        host_s=[0.0] * runs,
-    )
 
 
 def first(*cases: Case, **more: Any) -> FrameworkTimes:

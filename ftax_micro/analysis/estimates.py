@@ -95,16 +95,16 @@ def framework_times(
     same machine; `taxes` the framework taxes, in seconds, by the index of their case.
     """
     swept = crossovers(cases, confidence)
-    twins = {_workload(case): case for case in cases if case.twin and case.status == "ok"}
+    twins = twins_of(cases)
     found = []
     for index, case in enumerate(cases):
         if case.twin or case.status != "ok" or case.latency is None:
             continue
-        twin = twins.get(_workload(case))
+        twin = twins.get(workload(case))
         estimates = (
-            _host_s(case, confidence),
+            host_time(case, confidence),
             _sweep(case, swept),
-            _twin(case, twin, confidence),
+            twin_time(case, twin, confidence),
             _ladder(case, twin, rows, confidence),
             _not_busy(case, confidence),
             _tax(case, (taxes or {}).get(index)),
@@ -157,7 +157,8 @@ def _agreement(first: FrameworkTime, second: FrameworkTime) -> Agreement:
     return Agreement(first.family, first.name, second.name, difference, verdict)
 
 
-def _host_s(case: Case, confidence: float) -> FrameworkTime:
+def host_time(case: Case, confidence: float = 0.95) -> FrameworkTime:
+    """`host_s` of the case."""
     basis = "when the forward had returned"
     if case.device == "cpu":
         reason = "on the cpu a forward returns when its kernels are done"
@@ -187,7 +188,8 @@ def _sweep(case: Case, swept: Sequence[SweepCrossover]) -> FrameworkTime:
     return FrameworkTime(SWEEP, "host", basis, seconds, reason=reason)
 
 
-def _twin(case: Case, twin: Case | None, confidence: float) -> FrameworkTime:
+def twin_time(case: Case, twin: Case | None, confidence: float = 0.95) -> FrameworkTime:
+    """The time of the case's zero-work twin, if it executes the same operations."""
     basis = "the zero-work twin"
     if twin is None:
         return FrameworkTime(TWIN, "host", basis, reason="its zero-work twin was not measured")
@@ -250,5 +252,11 @@ def _tax(case: Case, tax: Estimate | None) -> FrameworkTime:
     return FrameworkTime(TAX, "exposed", basis, tax, reason=reason)
 
 
-def _workload(case: Case) -> tuple[object, ...]:
+def twins_of(cases: Sequence[Case]) -> dict[tuple[object, ...], Case]:
+    """The twins that have a time, by the `workload` they stand for."""
+    return {workload(case): case for case in cases if case.twin and case.status == "ok"}
+
+
+def workload(case: Case) -> tuple[object, ...]:
+    """What a case has in common with its twin."""
     return case.model, case.mode, case.device, case.dtype, case.lengths, case.steps

@@ -45,6 +45,8 @@ HDBI_BALANCED, HDBI_DEVICE_BOUND = 0.2, 0.5
 class Launched:
     """n operations of a device, in any order; all times in seconds on one clock, each (n,).
 
+    The clock's origin must be near: a float of seconds since 1970 has no nanoseconds.
+
     `launch_begin_s` and `launch_end_s` are those of the host's call, NaN where the trace has none.
     `stream` tells the streams apart (default: one), `kernel` is False for copies and sets (default:
     all are kernels).
