@@ -43,6 +43,12 @@ class UnreadableResultError(FtaxError):
     exit_code = 2
 
 
+class UnreadableTraceError(FtaxError):
+    """A profiler's trace that is not one, or is damaged; names the file and what is wrong."""
+
+    exit_code = 2
+
+
 class DeviceUnavailableError(FtaxError):
     """A device asked for by name that cannot be used here, with the reason."""
 

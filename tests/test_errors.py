@@ -14,6 +14,7 @@ from ftax_micro import errors
         (errors.UsageError("x"), 2),
         (errors.UnknownNameError("probe", "x", ["submit"]), 2),
         (errors.UnreadableResultError("x"), 2),
+        (errors.UnreadableTraceError("x"), 2),
         (errors.DeviceUnavailableError("x"), 3),
         (errors.OutputError("x"), 4),
         (errors.MissingPackageError("torch", "models"), 1),

@@ -1,0 +1,1 @@
+"""Traces that other profilers recorded: read, correlated, and split into steps."""
