@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from pathlib import Path
@@ -143,6 +144,25 @@ def test_a_program_that_runs_what_it_says_is_measured_and_closed() -> None:
     assert outcome.facts == {"version": "1", "below": None, "operations_counted": True}
     assert [level.count for level in outcome.data.levels] == [10, 20, 30]
     assert closed == [True]
+
+
+def test_old_objects_are_kept_from_the_collector_while_bursts_are_timed() -> None:
+    frozen: list[int] = []
+
+    def burst(count: int) -> float:
+        frozen.append(gc.get_freeze_count())
+        return count * 1e-6
+
+    measured(Program(burst, counts=(10, 20)))
+    assert min(frozen) > 0
+    assert gc.get_freeze_count() == 0
+    gc.freeze()
+    try:
+        kept = gc.get_freeze_count()
+        measured(Program(burst, counts=(10, 20)))
+        assert gc.get_freeze_count() == kept  # whoever did that wants it to stay
+    finally:
+        gc.unfreeze()
 
 
 def test_a_program_that_lost_operations_fails_and_is_closed() -> None:

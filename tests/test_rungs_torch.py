@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from ftax_micro.devices.contract import Outcome
 from ftax_micro.devices.cpu import measured_clock
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import PreparationError
+from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.records import Plan
 from ftax_micro.rungs import RUNGS, ladder, torchscript
 from ftax_micro.rungs.contract import Place, Rung
@@ -245,6 +247,22 @@ def test_a_compiler_that_lacks_one_is_a_skip(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cpp_builder, "get_cpp_compiler", nothing)
     with pytest.raises(Skip, match=r"needs a C\+\+ compiler, and .* does not work: install g\+\+"):
         measured("torch_compile_op")
+
+
+def test_the_collector_rests_while_a_program_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    compiler(monkeypatch, lambda *_inputs: seen.append(gc.isenabled()))
+    with pytest.raises(RemovedOperationsError):
+        measured("torch_compile_op")
+    assert not seen[0]
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with uncollected():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_settings_of_the_compiler_are_as_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.frameworks.quiet import quiet
+from ftax_micro.frameworks.uncollected import uncollected
 
 _NAME = "ftax_micro::add"
 
@@ -38,7 +39,7 @@ def custom_add(torch: Any) -> Any:
     def fake(x: Any, _y: Any) -> Any:
         return torch.empty_like(x)
 
-    with quiet(), preparing(f"registering {_NAME}"):
+    with quiet(), uncollected(), preparing(f"registering {_NAME}"):
         schema = "(Tensor x, Tensor y) -> Tensor"
         operation = torch.library.custom_op(_NAME, add, mutates_args=(), schema=schema)
         operation.register_fake(fake)

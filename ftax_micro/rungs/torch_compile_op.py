@@ -9,6 +9,7 @@ from typing import Any
 from ftax_micro.frameworks.compiler_tools import check_compiler, compile_errors, ended_workers
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.frameworks.quiet import quiet
+from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.custom_add import counted, custom_add
@@ -32,7 +33,7 @@ def _make(place: Place, _arguments: int) -> Program:
     around = Surroundings(place)
     add = custom_add(around.torch)
     try:
-        with quiet(), around.entered(), compile_errors():
+        with quiet(), uncollected(), around.entered(), compile_errors():
             functions = _compiled(around, add)
     except PreparationError:
         # Python is all that is generated here, so that most machines need no other compiler.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.chained import Chain
 from ftax_micro.rungs.contract import Place, Program
@@ -22,7 +23,8 @@ COUNTS = slope_counts(16, 96)
 
 def import_torch(place: Place) -> Any:
     """torch, ready for `place`. Errors: `Skip` where it is missing or cannot use the device."""
-    torch = require("torch", "models", (2, 6))
+    with uncollected():
+        torch = require("torch", "models", (2, 6))
     torch.set_num_threads(1)  # one element is not for sharing
     if place.kind == "cuda":
         with warnings.catch_warnings():  # of a driver that is too old
