@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -131,16 +132,40 @@ def test_a_graph_as_long_as_the_program_is_recorded_and_given_back() -> None:
 # TorchScript
 
 
-def test_what_may_be_fused_is_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    former = torch._C._jit_can_fuse_on_gpu()
-    try:
-        for state in (True, False):
-            torch._C._jit_override_can_fuse_on_gpu(state)
-            with torchscript._no_fusers(torch):
-                assert not torch._C._jit_can_fuse_on_gpu()
-            assert torch._C._jit_can_fuse_on_gpu() is state
-    finally:
-        torch._C._jit_override_can_fuse_on_gpu(former)
+def test_what_may_be_fused_is_as_before() -> None:
+    state = {"gpu": True}
+
+    class Switches:
+        """Those of a build that can fuse on a GPU, and has no switch for the cpu."""
+
+        def _jit_can_fuse_on_gpu(self) -> bool:
+            return state["gpu"]
+
+        def _jit_override_can_fuse_on_gpu(self, on: bool) -> None:
+            state["gpu"] = on
+
+    build = SimpleNamespace(_C=Switches())
+    with torchscript._no_fusers(build):
+        assert not state["gpu"]
+    assert state["gpu"]
+    state["gpu"] = False
+    with pytest.raises(ZeroDivisionError), torchscript._no_fusers(build):
+        1 / 0  # noqa: B018
+    assert not state["gpu"]
+
+
+def test_nothing_may_be_fused_while_graphs_are_specialised(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed: list[bool] = []
+    settled = torchscript._settled
+
+    def watched(*given: Any) -> Any:
+        allowed.extend([torch._C._jit_can_fuse_on_cpu(), torch._C._jit_can_fuse_on_gpu()])
+        return settled(*given)
+
+    monkeypatch.setattr(torchscript, "_settled", watched)
+    measured("torchscript")
+    assert not any(allowed)
+    assert len(allowed) == 2 * len(COUNTS)
 
 
 def test_a_graph_that_was_folded_fails(monkeypatch: pytest.MonkeyPatch) -> None:
