@@ -132,26 +132,23 @@ def test_a_graph_as_long_as_the_program_is_recorded_and_given_back() -> None:
 # TorchScript
 
 
-def test_what_may_be_fused_is_as_before() -> None:
-    state = {"gpu": True}
+@pytest.mark.parametrize("on", [True, False])
+def test_what_may_be_fused_is_as_before(on: bool) -> None:
+    state = [on]
 
     class Switches:
         """Those of a build that can fuse on a GPU, and has no switch for the cpu."""
 
         def _jit_can_fuse_on_gpu(self) -> bool:
-            return state["gpu"]
+            return state[-1]
 
         def _jit_override_can_fuse_on_gpu(self, on: bool) -> None:
-            state["gpu"] = on
+            state.append(on)
 
     build = SimpleNamespace(_C=Switches())
-    with torchscript._no_fusers(build):
-        assert not state["gpu"]
-    assert state["gpu"]
-    state["gpu"] = False
-    with pytest.raises(ZeroDivisionError), torchscript._no_fusers(build):
-        1 / 0  # noqa: B018
-    assert not state["gpu"]
+    with pytest.raises(LookupError), torchscript._no_fusers(build):
+        raise LookupError(state[-1])
+    assert state == [on, False, on]
 
 
 def test_nothing_may_be_fused_while_graphs_are_specialised(monkeypatch: pytest.MonkeyPatch) -> None:
