@@ -142,11 +142,11 @@ class _Data:
         return Estimate(value, min(value, float(low)), max(value, float(high)))
 
     def place(self, value: float, drawn: Array) -> Estimate:
-        """As `interval`, and not narrower than the measured points next to `value`."""
+        """As `interval`, and not narrower than the measured points on either side of `value`."""
         found = self.interval(value, drawn)
         if found.low is None or found.high is None:
             return found
-        below, above = self.x[self.x <= value], self.x[self.x >= value]
+        below, above = self.x[self.x < value], self.x[self.x > value]
         ends = min(found.low, float(below.max())), max(found.high, float(above.min()))
         return Estimate(value, *ends)
 

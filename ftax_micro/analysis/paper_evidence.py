@@ -52,14 +52,20 @@ class Machine:
 
     def find(self, mode: str, dtype: str, batch: int, model: str, **other: object) -> Case | None:
         """The last timed case of that kind at the paper's input sizes, but for `other` fields."""
-        wanted = {"mode": mode, "dtype": dtype, "batch": batch, "model": model, "lengths": None}
-        wanted |= other
-        for case in reversed(self.cases):
+        wanted = {"lengths": None, **other}
+        for case in reversed(self._kinds.get((mode, dtype, batch, model), [])):
             if all(getattr(case, key) == value for key, value in wanted.items()) and all(
                 key in other or getattr(case, key) in (None, size) for key, size in _SIZES.items()
             ):
                 return case
         return None
+
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, str, int, str], list[Case]]:
+        found: dict[tuple[str, str, int, str], list[Case]] = {}
+        for case in self.cases:
+            found.setdefault((case.mode, case.dtype, case.batch, case.model), []).append(case)
+        return found
 
     @property
     def dtypes(self) -> list[str]:

@@ -121,9 +121,9 @@ def depth_and_width(machine: Machine) -> list[Statement]:
     for sweep in sweeps(each for each in machine.cases if each.mode == "eager"):
         least, most = sweep.cases[0], sweep.cases[-1]
         ratio, scope = machine.ratio(most, least), _scope(sweep)
-        if "layers" in sweep.axis:
+        if "layer" in sweep.axis:
             depth.append(above(f"{scope}, deepest over shallowest", ratio, 1 + FREE))
-        elif "hidden" in sweep.axis or "width" in sweep.axis:
+        elif any(word in sweep.axis for word in ("hidden", "embd", "width")):
             bound_to = machine.framework_bound_to(most.model, most.dtype)
             if bound_to is not None and most.batch <= bound_to:
                 width.append(below(f"{scope}, widest over narrowest", ratio, 1 + FREE))
