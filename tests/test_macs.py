@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
-from tiny_models import tiny
+from tiny_models import SMALLEST, tiny
 
 from ftax_micro.errors import Skip
 from ftax_micro.models import known_models
 from ftax_micro.models.contract import Shape
 from ftax_micro.models.macs import count_macs, module_macs
 from ftax_micro.models.request import own_spec, parse_model
+from ftax_micro.models.workload import build_workload
 
 if TYPE_CHECKING:
     import torch
@@ -60,6 +61,26 @@ def test_a_convolution_counts_its_groups() -> None:
 @pytest.mark.parametrize(("name", "published"), [("resnet50", 4.089e9), ("bert_base", 11.174e9)])
 def test_full_models_have_the_published_number(name: str, published: float) -> None:
     assert count_macs(known_models()[name]) == pytest.approx(published, rel=1e-3)
+
+
+@pytest.mark.parametrize("family", SMALLEST)
+def test_pytorch_s_own_counter_says_the_same(family: str) -> None:
+    from torch.utils.flop_counter import FlopCounterMode
+
+    name, sizes = SMALLEST[family]
+    request = parse_model(name)
+    workload = build_workload(request.spec, request.overrides, request.spec.shape.replaced(**sizes))
+    torch.backends.mha.set_fastpath_enabled(False)
+    with (
+        torch.no_grad(),
+        torch.backends.mkldnn.flags(enabled=False),
+        torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH),
+        FlopCounterMode(display=False) as counter,
+    ):
+        workload.module(**workload.inputs)
+    torch.backends.mha.set_fastpath_enabled(True)
+    assert counter.get_total_flops() > 0
+    assert 2 * module_macs(workload.module, workload.inputs) == counter.get_total_flops()
 
 
 class AsksForAValue(torch.nn.Module):  # type: ignore[misc]

@@ -1,7 +1,8 @@
-"""Multiply-accumulates of a forward, from PyTorch's own counter, on tensors without memory.
+"""Multiply-accumulates of a forward, by the formulas of PyTorch's own counter, on tensors without
+memory.
 
-The counter knows the operations that multiply matrices, convolve and attend, and takes every other
-one for free, in silence. So each operation that it has no formula for must be known to multiply
+There is one for each operation that multiplies matrices, convolves or attends. The counter takes
+every other one for free, in silence. So each operation without a formula must be known to multiply
 nothing of weight; one that is not makes the count unknown, not too small.
 """
 
@@ -12,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import FtaxError, Skip
+from ftax_micro.frameworks.dispatching import compiler_is_loaded
 from ftax_micro.models.contract import Inputs, ModelSpec, Overrides, Shape
 from ftax_micro.models.workload import import_torch
 
@@ -105,25 +107,11 @@ def _made(
 
 
 def _counted(forward: Callable[[], None]) -> int:
-    """Half of the FLOPs of `forward`, once all operations are known to the counter or free."""
+    """Half of the FLOPs of `forward`, once all operations have a formula or are free."""
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils.flop_counter import FlopCounterMode, flop_registry
 
-    unknown: set[str] = set()
-
-    class Watch(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
-        """Sees what the counter, entered after it, has taken apart and passes on."""
-
-        def __torch_dispatch__(
-            self, func: Any, _types: Any, args: Any = (), kwargs: Any = None
-        ) -> Any:
-            if getattr(func, "_overloadpacket", func) not in flop_registry and not _free(func):
-                unknown.add(str(func).removesuffix(".default").replace(".", "::", 1))
-            return func(*args, **(kwargs or {}))
-
-    counter = FlopCounterMode(display=False)
+    counter = _counter()
     fast_path = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -133,15 +121,52 @@ def _counted(forward: Callable[[], None]) -> int:
             torch.backends.mkldnn.flags(enabled=False),
             torch.backends.cudnn.flags(enabled=False),
             sdpa_kernel(SDPBackend.MATH),
-            Watch(),
             counter,
         ):
             forward()
     finally:
         torch.backends.mha.set_fastpath_enabled(fast_path)
-    if unknown:
-        raise Skip(f"no count of multiply-accumulates is known for {', '.join(sorted(unknown))}")
-    return int(counter.get_total_flops()) // 2
+    if counter.unknown:
+        names = ", ".join(sorted(counter.unknown))
+        raise Skip(f"no count of multiply-accumulates is known for {names}")
+    return int(counter.flops) // 2
+
+
+def _counter() -> Any:
+    """A dispatch mode that sums up `flops`, and keeps the names of what is `unknown`."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils.flop_counter import flop_registry
+
+    class Count(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
+        """What has no formula is taken apart, where it can be, and its parts are counted."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.flops = 0
+            self.unknown: set[str] = set()
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return compiler_is_loaded()
+
+        def __torch_dispatch__(
+            self, func: Any, _types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            given = kwargs or {}
+            formula = flop_registry.get(getattr(func, "_overloadpacket", func))
+            if formula is None and hasattr(func, "decompose"):
+                with self:
+                    parts = func.decompose(*args, **given)
+                if parts is not NotImplemented:
+                    return parts
+            output = func(*args, **given)
+            if formula is not None:
+                self.flops += formula(*args, **given, out_val=output)
+            elif not _free(func):
+                self.unknown.add(str(func).removesuffix(".default").replace(".", "::", 1))
+            return output
+
+    return Count()
 
 
 def _free(operation: Any) -> bool:

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ftax_micro.frameworks.dispatching import compiler_is_loaded
+
 if TYPE_CHECKING:
     import torch
 
@@ -53,6 +55,10 @@ def _watch(forward: Callable[[], Any], see: Callable[[Any, Any, Any], None]) -> 
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Watch(TorchDispatchMode):  # type: ignore[misc]  # torch's types are not followed
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return compiler_is_loaded()
+
         def __torch_dispatch__(
             self, func: Any, _types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
