@@ -38,9 +38,7 @@ def _noisy(value: float, rng: Any, size: int, spread: float) -> list[float]:
 def _line(
     name: str, setting: Setting, a: float, b: float, rng: Any, size: int, spread: float, **data: Any
 ) -> Measurement:
-    levels = [
-        Level(count=n, samples_s=_noisy(a + n * b, rng, size, spread)) for n in _COUNTS
-    ]
+    levels = [Level(count=n, samples_s=_noisy(a + n * b, rng, size, spread)) for n in _COUNTS]
     values: dict[str, Any] = {"estimate": "slope", "stop_reason": "interval", "levels": levels}
     return Measurement(
         device=GPU, name=name, setting=setting, status="ok", data=Data(**{**values, **data})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
@@ -18,6 +19,7 @@ from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.cli import run
 from ftax_micro.errors import UsageError
 from ftax_micro.model_latency_options import sizes
+from ftax_micro.models import known_models, listing
 from ftax_micro.orchestration.latency_api import measure_model_latency
 from ftax_micro.progress import LatencyLine
 from ftax_micro.records import Case, Data, Plan
@@ -25,7 +27,7 @@ from ftax_micro.reporters.latency import render_csv, render_markdown, render_tab
 
 pytest.importorskip("torch", reason="the models extra is not installed")
 
-LAYER = "layer_norm@hidden_size=8"
+LAYER = "conv1d@channels=2"
 FEW = ("--quick", "--min-samples", "4", "--timeout", "1", "--device", "cpu")
 BOTH = ("--mode", "eager,torchscript")
 PLAN = Plan(min_samples=4, min_time_s=0.0, timeout_s=1.0, half_width=100.0, quick=True)
@@ -57,46 +59,61 @@ def latency(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, s
     return code, captured.out, captured.err
 
 
+@pytest.fixture(scope="module")
+def saved_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, str, str]:
+    """A run of the real command: its file, exit code, stdout and stderr."""
+    path = tmp_path_factory.mktemp("run") / "latency.json"
+    asked = ("--model", LAYER, "--sequence", "4", "--batch", "2", *BOTH)
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(model_latency.command, [*asked, *FEW, "-o", str(path)])
+    return path, code, out.getvalue(), err.getvalue()
+
+
 def test_a_run_is_a_table_and_a_file_that_can_be_shown_again(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    saved_run: tuple[Path, int, str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "latency.json"
-    asked = ("--model", LAYER, "--sequence", "4", "--batch", "1,2", *BOTH)
-    code, out, err = latency(capsys, *asked, *FEW, "-o", str(path))
+    path, code, out, err = saved_run
     assert code == 0
-    assert out.count("torchscript") == 2
+    assert out.count("torchscript") == 1
     assert "batch 2 sequence 4 fp32" in out
     assert f"saved {path}" in err
     saved = load_result(path)
-    assert (saved.kind, saved.complete, len(saved.cases)) == ("model_latency", True, 4)
-    assert [(case.batch, case.mode) for case in saved.cases][:2] == [
-        (1, "eager"),
-        (1, "torchscript"),
-    ]
+    assert (saved.kind, saved.complete) == ("model_latency", True)
+    assert [(case.batch, case.mode) for case in saved.cases] == [(2, "eager"), (2, "torchscript")]
     assert latency(capsys, "--show", str(path))[:2] == (0, out)
     assert run(launch_floor.command, ["--show", str(path)]) == 2
     assert "is a result of model_latency, which has its own --show" in capsys.readouterr().err
 
 
-def test_csv_has_the_promised_columns_in_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = latency(capsys, "--model", LAYER, *FEW, *BOTH, "--format", "csv")
+def test_csv_has_the_promised_columns_in_seconds(
+    saved_run: tuple[Path, int, str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = latency(capsys, "--show", str(saved_run[0]), "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
     assert code == 0
     assert list(rows[0])[: len(ISSUE_COLUMNS)] == ISSUE_COLUMNS
     assert [row["mode"] for row in rows] == ["eager", "torchscript"]
     for row in rows:
-        assert row["params"] == "16"
+        assert row["params"] == "14"
         assert 0 < float(row["latency_s"]) < 1
         assert int(row["samples"]) >= 4
-        assert (row["macs"], row["ops"], row["twin"], row["threads"]) == ("0", "1", "0", "1")
+        # 2 channels from 2 by a kernel of 3, at 4 places of 2 examples.
+        assert (row["macs"], row["twin"], row["threads"]) == ("96", "0", "1")
+        assert int(row["ops"]) >= 1
         assert row["measured_at"] > "2026"
     assert float(rows[0]["speedup"]) == 1.0
 
 
-def test_the_list_names_models_weights_and_modes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_models_weights_and_modes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = {name: known_models()[name] for name in ("bert_base", "conv1d")}
+    monkeypatch.setattr(listing, "known_models", lambda: few)  # all are counted in test_models.py
     code, out, _ = latency(capsys, "--list")
     assert code == 0
     assert re.search(r"bert_base +encoder +transformers\.BertModel +109\.48 M +sequence 128", out)
+    assert re.search(r"conv1d +layer +torch\.nn: .+ 1\.77 M +sequence 128", out)
     assert "modes: eager, torchscript" in out
 
 
