@@ -1,10 +1,11 @@
-"""Does `launch_floor --device cpu --quick` give the same answer again, and in time?
+"""Do the floor and the ladder of the cpu give the same answer again, and in time?
 
-    python bench/repeatability.py [--quick] [-o FILE]
+    python bench/repeatability.py [--command launch_floor|dispatch_ladder] [--quick] [-o FILE]
 
-Fresh processes one after the other. Per row and setting the figure is the largest median over the
-smallest, less one. Targets, on an otherwise idle machine: call_extension 5 %, submit 15 %; a quick
-run within 5 s, a default run within 60 s, all included.
+Fresh processes of `COMMAND --device cpu --quick` one after the other. Per row and setting the
+figure is the largest median over the smallest, less one. Targets, on an otherwise idle machine:
+call_extension 5 %, submit 15 %, every rung of the ladder 5 %; a quick run within 5 s (ladder: 10
+s), a default run within 60 s, all included.
 
 Whether a machine is otherwise idle a guest cannot see: so runs go on until each row with a target
 has ten values (--quick: three, and no default run) beside which no core was slower than at its
@@ -13,11 +14,13 @@ fastest in all runs, and the spread of these stands beside the spread of all.
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -30,9 +33,29 @@ from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
 from ftax_micro.analysis.summary import setting_text
 from ftax_micro.records import Data, Measurement
 
-# Rows with a target; all others of the anatomy are reported without.
-SPREAD = {"call_extension": 0.05, "submit": 0.15}
-QUICK_S, DEFAULT_S = 5.0, 60.0
+
+@dataclass(frozen=True)
+class Series:
+    """A command that is run again and again: how far its rows may spread, how long it may take.
+
+    Rows that `spreads` does not name may spread by `others`, as far as they like where that is
+    None.
+    """
+
+    command: str
+    quick_s: float
+    default_s: float = 60.0
+    spreads: Mapping[str, float] = field(default_factory=dict)
+    others: float | None = None
+
+    def limit_of(self, name: str) -> float | None:
+        """The largest spread a row may have, where it has a target."""
+        return self.spreads.get(name.partition(" ")[0], self.others)
+
+
+FLOOR = Series("launch_floor", 5.0, spreads={"call_extension": 0.05, "submit": 0.15})
+LADDER = Series("dispatch_ladder", 10.0, others=0.05)
+SERIES = {each.command: each for each in (FLOOR, LADDER)}
 # Times as many runs as values are wanted, at most.
 _MOST = 4
 
@@ -41,16 +64,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser(__doc__)
     options.add_argument("--runs", type=int, metavar="N", help="quick runs (default: 10; 3)")
     options.add_argument("--probe", metavar="NAME[,NAME]", help="only these rows")
+    options.add_argument("--command", choices=SERIES, help="only this one (default: both)")
     args = options.parse_args(argv)
     runs = args.runs or (3 if args.quick else 10)
-    chosen = ["--probe", args.probe] if args.probe else []
-    rows = attempt("quick runs", lambda: quick_runs(runs, chosen))
-    if not args.quick:
-        rows += attempt("default run", lambda: default_run(chosen))
+    rows: list[Row] = []
+    for series in [SERIES[args.command]] if args.command else SERIES.values():
+        name = "--probe" if series is FLOOR else "--rung"
+        chosen = [name, args.probe] if args.probe else []
+        what = functools.partial(quick_runs, runs, chosen, series)
+        rows += attempt(f"quick runs of {series.command}", what)
+        if not args.quick:
+            what = functools.partial(default_run, chosen, series)
+            rows += attempt(f"default run of {series.command}", what)
     return finish("repeatability", rows, args, {"runs": runs})
 
 
-def quick_runs(runs: int, chosen: Sequence[str]) -> list[Row]:
+def quick_runs(runs: int, chosen: Sequence[str], series: Series = FLOOR) -> list[Row]:
     """Spread of every row's headline over processes, and how long each of them took.
 
     Goes on until every row with a target has `runs` values beside which no core was slower than at
@@ -60,17 +89,26 @@ def quick_runs(runs: int, chosen: Sequence[str]) -> list[Row]:
     walls: list[float] = []
     while len(walls) < _MOST * runs:
         message(f"run {len(walls) + 1}, for {runs} undisturbed")
-        found, wall_s = launch_floor("--quick", *chosen)
+        found, wall_s = measured_by(series, "--quick", *chosen)
         measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
         walls.append(wall_s)
         if len(walls) >= runs and all(
-            len(quiet) >= runs for name, (_, quiet) in values_of(measured).items() if limit_of(name)
+            len(quiet) >= runs
+            for name, (_, quiet) in values_of(measured).items()
+            if series.limit_of(name)
         ):
             break
-    rows = [spread_row(name, *values) for name, values in values_of(measured).items()]
-    typical = observed("median", float(np.median(walls)), "s", QUICK_S)
+    rows = [
+        spread_row(name, *values, series.limit_of(name))
+        for name, values in values_of(measured).items()
+    ]
+    typical = observed("median", float(np.median(walls)), "s", series.quick_s)
     slowest = observed("slowest", max(walls), "s")
-    wall = Row(name="wall time, --quick", samples={"ours": walls}, figures=[typical, slowest])
+    wall = Row(
+        name=f"wall time, {series.command} --quick",
+        samples={"ours": walls},
+        figures=[typical, slowest],
+    )
     return [*rows, wall]
 
 
@@ -89,19 +127,14 @@ def values_of(measured: Sequence[Measurement]) -> dict[str, tuple[list[float], l
     return values
 
 
-def limit_of(name: str) -> float | None:
-    """The largest spread a row may have, where it has a target."""
-    return SPREAD.get(name.partition(" ")[0])
-
-
-def spread_row(name: str, every: list[float], quiet: list[float]) -> Row:
+def spread_row(
+    name: str, every: list[float], quiet: list[float], limit: float | None = None
+) -> Row:
     """Largest over smallest, less one: undisturbed, and of all."""
     figures = []
     if len(quiet) > 1:
         figures.append(
-            observed(
-                f"spread of {len(quiet)} undisturbed", spread(quiet), "fraction", limit_of(name)
-            )
+            observed(f"spread of {len(quiet)} undisturbed", spread(quiet), "fraction", limit)
         )
     figures.append(observed(f"of all {len(every)}", spread(every), "fraction"))
     return Row(name=name, samples={"ours": quiet or every, "all": every}, figures=figures)
@@ -112,19 +145,20 @@ def spread(samples: Sequence[float]) -> float:
     return max(samples) / min(samples) - 1
 
 
-def default_run(chosen: Sequence[str]) -> Row:
+def default_run(chosen: Sequence[str], series: Series = FLOOR) -> Row:
     """One run with default settings."""
     message("one default run")
-    _, wall_s = launch_floor(*chosen)
-    figures = [observed("took", wall_s, "s", DEFAULT_S)]
-    return Row(name="wall time, default", samples={"ours": [wall_s]}, figures=figures)
+    _, wall_s = measured_by(series, *chosen)
+    figures = [observed("took", wall_s, "s", series.default_s)]
+    return Row(name=f"wall time, {series.command}", samples={"ours": [wall_s]}, figures=figures)
 
 
-def launch_floor(*options: str) -> tuple[list[Measurement], float]:
+def measured_by(series: Series, *options: str) -> tuple[list[Measurement], float]:
     """What one run in a fresh process measured, and its wall time in seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "floor.json"
-        command = [sys.executable, "-m", "ftax_micro.launch_floor", "--device", "cpu", *options]
+        output = Path(folder) / "result.json"
+        module = f"ftax_micro.{series.command}"
+        command = [sys.executable, "-m", module, "--device", "cpu", *options]
         begin_s = time.perf_counter()
         # From a neutral folder: the installed package is what is measured.
         done = subprocess.run(
@@ -132,8 +166,10 @@ def launch_floor(*options: str) -> tuple[list[Measurement], float]:
         )
         wall_s = time.perf_counter() - begin_s
         if done.returncode:
-            raise RuntimeError(f"launch_floor ended with {done.returncode}: {done.stderr.strip()}")
-        return load_result(output).measurements, wall_s
+            words = done.stderr.strip()
+            raise RuntimeError(f"{series.command} ended with {done.returncode}: {words}")
+        result = load_result(output)
+        return [*result.measurements, *result.rungs], wall_s
 
 
 def headline(data: Data) -> float:

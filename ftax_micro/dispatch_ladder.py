@@ -26,7 +26,7 @@ def command(argv: Sequence[str] | None = None) -> int:
     LADDER_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
     check_options(parser, args)
     if args.list:
-        return _list_rungs()
+        return _list_rungs(args.format)
     models = _load(args.predict, "model_latency") if args.predict else None
     _check_picture(args)
     result, code = (_load(args.show, "dispatch_ladder"), 0) if args.show else _measure(args)
@@ -116,8 +116,8 @@ def _plan(args: argparse.Namespace) -> Plan:
     return msgspec.structs.replace(plan, timeout_s=given_s, patience_s=PLAN.patience_s)
 
 
-def _list_rungs() -> int:
-    from ftax_micro.reporters.ladder_list import ListedRung, render_rungs
+def _list_rungs(form: str) -> int:
+    from ftax_micro.reporters.ladder_list import ListedRung, render_rungs, render_rungs_markdown
     from ftax_micro.rungs import RUNGS
 
     rungs = [RUNGS.open(name) for name in RUNGS]
@@ -125,7 +125,7 @@ def _list_rungs() -> int:
         ListedRung(each.name, each.operation, each.package, each.summary, each.source)
         for each in rungs
     ]
-    cli.write_output(render_rungs(listed))
+    cli.write_output((render_rungs_markdown if form == "markdown" else render_rungs)(listed))
     return 0
 
 

@@ -22,7 +22,7 @@ BENCH = Path(__file__).resolve().parent.parent / "bench"
 OPTIONS = {
     "loop_overhead": [],
     "peers": [],
-    "repeatability": ["--runs", "2", "--probe", "call_extension"],
+    "repeatability": ["--command", "launch_floor", "--runs", "2", "--probe", "call_extension"],
     "import_cost": [],
     "latency_accuracy": [],
     "launch_peers": [],

@@ -198,3 +198,12 @@ def test_without_matplotlib_the_extra_is_named(
     code, _, err = run("--show", saved, "--picture", "a.svg")
     assert code == 1
     assert "pip install 'ftax-micro[report]'" in err
+
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+
+
+@pytest.mark.skipif(not README.exists(), reason="the tests are not in a checkout")
+def test_the_readme_has_the_list_as_it_is(run: Run) -> None:
+    _, out, _ = run("--list", "--format", "markdown")
+    assert out in README.read_text()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ftax_micro.reporters.markdown import markdown_table
 from ftax_micro.reporters.table import Page
+
+_HEADINGS = ("rung", "an operation, by device", "package", "what it is")
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,15 @@ class ListedRung:
 def render_rungs(rungs: Sequence[ListedRung]) -> str:
     """A table, the lowest rung first."""
     page = Page()
-    rows = []
-    for each in rungs:
-        where = ", ".join(f"{kind} ({what})" for kind, what in each.operation.items())
-        rows.append((each.name, where, each.package or "–", f"{each.summary} [{each.source}]"))
-    page.prose(None, ("rung", "devices", "package", "what it is [source]"), rows, folding=(1, 3))
+    page.prose(None, _HEADINGS, [_cells(each, "{} [{}]") for each in rungs], folding=(1, 3))
     return page.text()
+
+
+def render_rungs_markdown(rungs: Sequence[ListedRung]) -> str:
+    """The same as a pipe table."""
+    return markdown_table(_HEADINGS, [_cells(each, "{} ({})") for each in rungs]) + "\n"
+
+
+def _cells(each: ListedRung, form: str) -> tuple[str, ...]:
+    where = ", ".join(f"{kind}: {what}" for kind, what in each.operation.items())
+    return each.name, where, each.package or "–", form.format(each.summary, each.source)

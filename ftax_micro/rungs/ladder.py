@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from ftax_micro.devices import open_device
 from ftax_micro.devices.contract import Device, FloorRow, Outcome
+from ftax_micro.devices.cpu.placed import CORES
 from ftax_micro.errors import FtaxError
 from ftax_micro.measurement import measure_slope
 from ftax_micro.records import DeviceFacts, DeviceState, FactValue, Plan, Setting
@@ -68,8 +69,10 @@ def _measure(rung: Rung, place: Place, setting: Setting, plan: Plan) -> Outcome:
         if program.executed is not None:
             _check_executed(program)
             facts["operations_counted"] = True
-        with _one_core(), _old_objects_set_aside():
+        with _one_core() as core, _old_objects_set_aside():
             data = measure_slope(program.burst, program.counts, plan, place.clock)
+        if core is not None and place.kind == "cpu":
+            facts[CORES] = str(core)
     return Outcome(data, facts=facts)
 
 
@@ -92,16 +95,19 @@ def _check_executed(program: Program) -> None:
 
 
 @contextlib.contextmanager
-def _one_core() -> Iterator[None]:
-    """The calling thread kept on the core it may use first, where the system can do that."""
+def _one_core() -> Iterator[int | None]:
+    """The calling thread kept on the core it may use first; None where the system cannot do that.
+
+    Only now: threads that a library started while it was made ready stay where they are.
+    """
     if not hasattr(os, "sched_setaffinity"):
-        yield
+        yield None
         return
     former = os.sched_getaffinity(0)
     with contextlib.suppress(OSError):
         os.sched_setaffinity(0, {min(former)})
     try:
-        yield
+        yield min(former)
     finally:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, former)
