@@ -87,11 +87,11 @@ def ladder_rows(rungs: Sequence[Measurement], confidence: float = 0.95) -> list[
     """One row per device, rung and number of arguments, in the order they come."""
     slopes = summarise(rungs, confidence=confidence)
     intercepts = summarise(map(_of_intercept, rungs), confidence=confidence)
-    belows = {(each.device, each.name): each.facts.get("below") for each in rungs}
+    lower = {(each.device, each.name): each.facts.get("below") for each in rungs}
     bent = _not_linear(rungs, confidence)
     rows = []
     for slope, intercept in zip(slopes, intercepts, strict=True):
-        below = belows.get((slope.device, slope.name))
+        below = lower.get((slope.device, slope.name))
         verdict = bent.get(_key(slope))
         told = replace(slope, verdicts=(*slope.verdicts, verdict)) if verdict else slope
         rows.append(
