@@ -15,7 +15,12 @@ from ftax_micro.environment import capture_environment
 from ftax_micro.errors import ExtensionError, Skip
 from ftax_micro.fact_reader import reason_of
 from ftax_micro.findings import Finding, FindingStatus
-from ftax_micro.orchestration import diagnosis_cuda, diagnosis_models, diagnosis_tracing
+from ftax_micro.orchestration import (
+    diagnosis_cuda,
+    diagnosis_ladder,
+    diagnosis_models,
+    diagnosis_tracing,
+)
 from ftax_micro.orchestration.scene import Scene
 from ftax_micro.trust import trust_warnings
 from ftax_micro.units import format_seconds
@@ -131,5 +136,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("nvml", diagnosis_cuda.check_nvml),
     ("models", diagnosis_models.check_models),
     ("compiler", diagnosis_models.check_compiler),
+    ("ladder", diagnosis_ladder.check_ladder),
     ("environment", check_environment),
 )
