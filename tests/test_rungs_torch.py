@@ -204,6 +204,15 @@ def test_the_operation_is_registered_once() -> None:
     measured("torch_custom_op")  # again, in a process that has it
 
 
+def test_without_a_place_for_what_dynamo_makes_it_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with pytest.raises(PreparationError, match=r"cannot write its cache: .* names a place$"):
+        custom_add.__wrapped__(torch)
+
+
 def test_the_operation_counts_itself_only_when_asked() -> None:
     add, one = custom_add(torch), torch.ones(1)
     results: list[float] = []
@@ -236,9 +245,18 @@ def test_a_compiler_that_removes_operations_fails_the_rung(monkeypatch: pytest.M
         measured("torch_compile_op")
 
 
-def test_a_compiler_that_is_switched_off_fails_the_rung(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiler_that_is_switched_off_is_a_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._dynamo import config
+
     compiler(monkeypatch, custom_add(torch), graphs=0)
-    with pytest.raises(PreparationError, match=r"^torch\.compile compiled nothing: is it switched"):
+    expected = pytest.raises(Skip, match=r"^torch\.compile is switched off: TORCH_COMPILE_DISABLE")
+    with config.patch(disable=True), expected:
+        measured("torch_compile_op")
+    with monkeypatch.context() as patch:
+        patch.setenv("TORCHDYNAMO_DISABLE", "1")
+        with pytest.raises(Skip, match="is switched off"):
+            measured("torch_compile_op")
+    with pytest.raises(PreparationError, match=r"^torch\.compile left a program as it was"):
         measured("torch_compile_op")
 
 

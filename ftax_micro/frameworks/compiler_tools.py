@@ -24,7 +24,7 @@ def check_compiler(device: str) -> None:
     """
     import torch
 
-    _check_cache()
+    check_cache()
     try:
         torch._dynamo.eval_frame.check_if_dynamo_supported()
     except RuntimeError as error:
@@ -37,7 +37,10 @@ def check_compiler(device: str) -> None:
         _check_triton(torch.cuda.get_device_capability(device))
 
 
-def _check_cache() -> None:
+def check_cache() -> None:
+    """Errors: `PreparationError` where torch.compile has no place for what it makes, which it wants
+    as soon as it is imported.
+    """
     try:
         # The import makes the folder; it may have been made by somebody else, long ago.
         from torch._inductor.runtime.cache_dir_utils import cache_dir

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ftax_micro.frameworks.compiler_tools import check_cache
 from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.frameworks.uncollected import uncollected
@@ -40,10 +41,10 @@ def custom_add(torch: Any) -> Any:
         return torch.empty_like(x)
 
     with quiet(), uncollected(), preparing(f"registering {_NAME}"):
+        check_cache()  # the first call imports dynamo, which takes seconds
         schema = "(Tensor x, Tensor y) -> Tensor"
         operation = torch.library.custom_op(_NAME, add, mutates_args=(), schema=schema)
         operation.register_fake(fake)
-        # The first call imports dynamo, which takes seconds.
         operation(torch.zeros(1), torch.ones(1))
     return operation
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ftax_micro.errors import Skip
 from ftax_micro.frameworks.compiler_tools import check_compiler, compile_errors, ended_workers
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.frameworks.quiet import quiet
@@ -32,6 +34,7 @@ _FUNCTORCH = {"enable_autograd_cache": False}
 def _make(place: Place, _arguments: int) -> Program:
     around = Surroundings(place)
     add = custom_add(around.torch)
+    _check_switched_on()
     try:
         with quiet(), uncollected(), around.entered(), compile_errors():
             functions = _compiled(around, add)
@@ -40,6 +43,14 @@ def _make(place: Place, _arguments: int) -> Program:
         check_compiler(place.device)
         raise
     return called_program(around, functions, counted)
+
+
+def _check_switched_on() -> None:
+    """Errors: `Skip` where the user wants nothing to be compiled: calls would be Python's own."""
+    from torch._dynamo import config
+
+    if config.disable or os.environ.get("TORCHDYNAMO_DISABLE") == "1":
+        raise Skip("torch.compile is switched off: TORCH_COMPILE_DISABLE or TORCHDYNAMO_DISABLE")
 
 
 def _compiled(around: Surroundings, add: Any) -> dict[int, Callable[[Any, Any], Any]]:
@@ -53,7 +64,7 @@ def _compiled(around: Surroundings, add: Any) -> dict[int, Callable[[Any, Any], 
             program = around.torch.compile(_program(count, add), fullgraph=True, dynamic=False)
             program(*start)
             if counters["stats"]["unique_graphs"] != before + 1:
-                raise PreparationError("torch.compile compiled nothing: is it switched off here?")
+                raise PreparationError("torch.compile left a program as it was, and said nothing")
             functions[count] = program
         around.wait()
     return functions
