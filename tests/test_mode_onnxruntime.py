@@ -10,6 +10,7 @@ import pytest
 from fake_streams import FakeStream, use_fake_streams
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.onnx_session import ProviderError, Target, open_session
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.models.request import own_spec, parse_model
 from ftax_micro.models.workload import Workload, build_workload
@@ -17,7 +18,6 @@ from ftax_micro.modes import MODES, onnx_preparation
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_equal
 from ftax_micro.modes.onnx_cache import LOCATION_VARIABLE
-from ftax_micro.modes.onnx_session import ProviderError, Target, open_session
 from ftax_micro.modes.outputs import on_cpu
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ftax_micro.frameworks.onnx_session import Target, open_session
 from ftax_micro.modes import onnx_stream
 from ftax_micro.modes.onnx_binding import Binding, BindingError
 from ftax_micro.modes.onnx_exchange import Copied, Rebound
-from ftax_micro.modes.onnx_session import Target, open_session
 
 if TYPE_CHECKING:
     import torch

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from ftax_micro.errors import Skip
-from ftax_micro.modes import onnx_session
-from ftax_micro.modes.onnx_packages import import_onnxruntime
-from ftax_micro.modes.onnx_profile import count_nodes, executed_nodes
-from ftax_micro.modes.onnx_session import (
+from ftax_micro.frameworks import onnx_session
+from ftax_micro.frameworks.onnx_packages import import_onnxruntime
+from ftax_micro.frameworks.onnx_profile import count_nodes, executed_nodes
+from ftax_micro.frameworks.onnx_session import (
     ProviderError,
     Target,
     check_provider,
@@ -99,7 +99,7 @@ def test_a_cuda_session_is_asked_for_our_stream(
 ) -> None:
     fake = use_fake("CUDAExecutionProvider", "CPUExecutionProvider")
     target = Target(threads=1, device_index=1, stream=4711, tf32=True, cuda_graph=True)
-    with caplog.at_level(logging.INFO, "ftax_micro.modes"):
+    with caplog.at_level(logging.INFO, "ftax_micro.frameworks"):
         open_session(Path("model.onnx"), target)
     assert fake.asked == [
         (

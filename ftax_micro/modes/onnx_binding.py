@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ftax_micro.errors import FtaxError
-from ftax_micro.modes.onnx_session import Target, run_options
+from ftax_micro.frameworks.onnx_session import Target, run_options
 
 if TYPE_CHECKING:
     import torch

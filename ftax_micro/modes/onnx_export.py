@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro.errors import FtaxError
+from ftax_micro.frameworks.onnx_packages import import_for_export
 from ftax_micro.frameworks.preparation import PreparationError, first_line
-from ftax_micro.modes.onnx_packages import import_for_export
 from ftax_micro.modes.onnx_silence import silenced
 from ftax_micro.records import Record
 

@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ftax_micro.frameworks.onnx_packages import import_onnxruntime
+from ftax_micro.frameworks.onnx_profile import executed_nodes
+from ftax_micro.frameworks.onnx_session import Target, open_session
 from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.modes import onnx_cache
 from ftax_micro.modes.contract import Prepared
@@ -16,9 +19,6 @@ from ftax_micro.modes.onnx_binding import Binding
 from ftax_micro.modes.onnx_exchange import Copied, Rebound
 from ftax_micro.modes.onnx_export import export
 from ftax_micro.modes.onnx_identity import UnidentifiableError, identify
-from ftax_micro.modes.onnx_packages import import_onnxruntime
-from ftax_micro.modes.onnx_profile import executed_nodes
-from ftax_micro.modes.onnx_session import Target, open_session
 from ftax_micro.modes.onnx_stream import new_stream, returns_early
 from ftax_micro.modes.outputs import on_cpu
 from ftax_micro.records import FactValue

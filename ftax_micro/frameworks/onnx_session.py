@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from ftax_micro.errors import FtaxError
-from ftax_micro.modes.onnx_packages import import_onnxruntime
+from ftax_micro.frameworks.onnx_packages import import_onnxruntime
 
-_LOG = logging.getLogger("ftax_micro.modes")
+_LOG = logging.getLogger("ftax_micro.frameworks")
 CPU_PROVIDER, CUDA_PROVIDER = "CPUExecutionProvider", "CUDAExecutionProvider"
 _STDERR = 2
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ftax_micro.errors import FtaxError, Skip
+from ftax_micro.frameworks.onnx_session import Target, open_session
 from ftax_micro.frameworks.preparation import first_line
-from ftax_micro.modes.onnx_session import Target, open_session
 
 _KERNEL = "_kernel_time"
 
