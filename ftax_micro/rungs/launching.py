@@ -17,12 +17,12 @@ from ftax_micro.rungs.contract import Place, Program
 # before one blocks: under half of that.
 LAUNCHES = slope_counts(64, 384)
 # From Python each takes longer, and is a statement that has to be compiled.
-_LAUNCHED = slope_counts(32, 192)
+LAUNCHED = slope_counts(32, 192)
 # Calls on the cpu take time mostly by their arguments: so many with none, the fewer the more.
 _CALLED = 1200
 # As large as addresses are, which is what most arguments of kernels are: an integer of Python is
 # converted faster where it is small.
-_ADDRESS = 0x7F12_3456_0000
+ADDRESS = 0x7F12_3456_0000
 
 
 def open_session(place: Place) -> Any:
@@ -40,7 +40,7 @@ def null_spec(arguments: int = 0, api: str = "kernel") -> Any:
 
 def call_statement(arguments: int) -> str:
     """A call of ``call`` with so many integers, written out."""
-    return f"call({', '.join(str(_ADDRESS + 256 * i) for i in range(arguments))})"
+    return f"call({', '.join(str(ADDRESS + 256 * i) for i in range(arguments))})"
 
 
 def called_program(call: Callable[..., object], arguments: int) -> Program:
@@ -77,4 +77,4 @@ def launched_program(
         with translated(), launcher:
             return chain.burst(count)
 
-    return Program(burst, _LAUNCHED)
+    return Program(burst, LAUNCHED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import warnings
 from typing import Any
 
 from ftax_micro.errors import FtaxError, MissingPackageError, Skip
@@ -19,9 +20,12 @@ def require(name: str, extra: str, at_least: tuple[int, ...] = ()) -> Any:
     Errors: `Skip` where it is missing or too old; `BrokenPackageError` where its import fails.
     """
     try:
-        module = importlib.import_module(name)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a library uses that another is giving up
+            module = importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name == name.partition(".")[0]:
+        # A part of a package that several distributions share, such as cuda.core, may be missing.
+        if error.name is not None and f"{name}.".startswith(f"{error.name}."):
             raise Skip(str(MissingPackageError(error.name, extra))) from error
         raise _broken(name, error) from error
     except Exception as error:  # whatever a broken installation raises
