@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from ftax_micro.analysis.floor_values import FloorValues, given_value
+from ftax_micro.analysis.joint import DeviceWork
 from ftax_micro.analysis.pipeline import NO_CALL, Array, CallKind, Calls, Floor, Operations
 
 US = 1e-6
@@ -91,3 +94,42 @@ def pipelines(draw: Any) -> tuple[Operations, Calls, Array]:
     )
     steps = draw(st.lists(st.floats(0, 20), min_size=len(kinds), max_size=len(kinds)))
     return ops, calls(*kinds), np.cumsum(steps) * US
+
+
+def given_floor(floor: Floor = FLOOR) -> FloorValues:
+    """`floor`, as stated and without noise; of its graph, a null kernel of 1 µs."""
+    gap = float(np.asarray(floor.graph_gap))
+    launch = float(np.asarray(floor.graph_start)) + float(np.asarray(floor.sync)) - gap
+    return FloorValues(
+        to_start=given_value(float(np.asarray(floor.to_start))),
+        gap=given_value(float(np.asarray(floor.gap))),
+        sync=given_value(float(np.asarray(floor.sync))),
+        submit={kind: given_value(float(np.asarray(v))) for kind, v in floor.submit.items()},
+        graph_launch=given_value(launch),
+        graph_node=given_value(gap + US),
+        graph_submit_node=given_value(float(np.asarray(floor.graph_submit_node))),
+        kernel_duration=given_value(US),
+        call_direct=given_value(2e-9),
+    )
+
+
+def noisy(value: Any, rng: np.random.Generator, size: int, spread: float) -> Array:
+    """(size, …): right-skewed samples, each with its value as the median of its distribution."""
+    value = np.asarray(value, dtype=float)
+    drawn = rng.gamma(2.0, size=(size, *value.shape)) - 1.678347
+    return np.asarray(value * np.exp(spread * drawn))
+
+
+def work_of(
+    ops: Operations, asked: Calls, begins: Any = (), samples: Array | None = None
+) -> DeviceWork:
+    """One forward of it, or as many as there are `samples` (forwards, N) of the durations."""
+    durations = ops.duration_s[np.newaxis] if samples is None else samples
+    called = np.asarray(begins if len(begins) else np.zeros(asked.count), dtype=float)
+    return DeviceWork(
+        operations=replace(ops, duration_s=np.median(durations, axis=0)),
+        calls=asked,
+        kind=np.zeros(ops.count, dtype=np.int64),
+        durations=durations,
+        begins=np.repeat(called[np.newaxis], len(durations), axis=0),
+    )

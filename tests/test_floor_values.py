@@ -8,7 +8,7 @@ import pytest
 from fake_results import absent, around, correction, result, row
 from floor_results import COSTS, GPU, US, floor_result, floor_rows
 
-from ftax_micro.analysis.floor_values import FloorValue, floor_values, given_value
+from ftax_micro.analysis.floor_values import FloorValue, floor_values, given_value, sampled_value
 from ftax_micro.analysis.pipeline import CallKind
 from ftax_micro.records import Measurement, Setting
 
@@ -130,3 +130,10 @@ def test_a_given_value_is_itself() -> None:
     found = given_value(3 * US)
     assert found.estimate == (3 * US, 3 * US, 3 * US)
     assert set(found.drawn(3, np.random.default_rng(0))) == {3 * US}
+
+
+def test_samples_make_a_value() -> None:
+    found = sampled_value(around(US, size=100))
+    assert found.estimate.value == pytest.approx(US, rel=0.01)
+    assert found.systematic == (found.estimate.value,) * 2
+    assert np.std(found.drawn(500, np.random.default_rng(0))) > 0

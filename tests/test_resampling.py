@@ -8,9 +8,9 @@ from fake_results import slope_row
 
 from ftax_micro import stats
 from ftax_micro.analysis.resampling import (
-    drawn_headline,
-    drawn_median,
     drawn_places,
+    headline_draw,
+    median_draw,
     percentile_interval,
 )
 from ftax_micro.records import Data
@@ -20,7 +20,7 @@ def test_a_medians_drawings_have_its_interval() -> None:
     rng = np.random.default_rng(0)
     samples = rng.gamma(2.0, size=400)
     known = stats.median_interval(samples)
-    drawn = drawn_median(samples, 4000, rng)
+    drawn = median_draw(samples)(4000, rng)
     assert np.percentile(drawn, [2.5, 97.5]) == pytest.approx([known.low, known.high], rel=0.02)
 
 
@@ -31,7 +31,7 @@ def test_samples_that_follow_each_other_are_fewer_than_they_are() -> None:
     for i in range(1, 400):
         series[i] = 0.8 * series[i - 1] + steps[i]
     shuffled = rng.permutation(series)
-    wide, narrow = (np.std(drawn_median(each, 4000, rng)) for each in (series, shuffled))
+    wide, narrow = (np.std(median_draw(each)(4000, rng)) for each in (series, shuffled))
     assert wide / narrow == pytest.approx(3, rel=0.2)  # the root of (1 + 0.8) / (1 - 0.8)
 
 
@@ -40,8 +40,8 @@ def test_slopes_and_intercepts_are_about_theirs() -> None:
     assert data is not None
     line = Data(estimate="intercept", stop_reason="interval", levels=data.levels)
     rng = np.random.default_rng(0)
-    assert np.mean(drawn_headline(data, 500, rng)) == pytest.approx(2e-6, rel=0.01)
-    assert np.mean(drawn_headline(line, 500, rng)) == pytest.approx(5e-6, rel=0.1)
+    assert np.mean(headline_draw(data)(500, rng)) == pytest.approx(2e-6, rel=0.01)
+    assert np.mean(headline_draw(line)(500, rng)) == pytest.approx(5e-6, rel=0.1)
 
 
 def test_what_made_a_forward_slow_made_all_its_places_slow() -> None:
@@ -55,12 +55,39 @@ def test_what_made_a_forward_slow_made_all_its_places_slow() -> None:
 def test_drawing_in_pieces_is_drawing_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = np.random.default_rng(0).normal(size=(20, 7))
     whole = drawn_places(samples, 50, np.random.default_rng(1))
-    monkeypatch.setattr("ftax_micro.analysis.resampling._AT_ONCE", 1000)
+    monkeypatch.setattr("ftax_micro.analysis.resampling._AT_ONCE", 100)
     assert np.array_equal(drawn_places(samples, 50, np.random.default_rng(1)), whole)
     assert drawn_places(samples[:, :0], 5, np.random.default_rng(1)).shape == (5, 0)
 
 
+@pytest.mark.parametrize("forwards", [1, 2, 5, 20])
+def test_places_are_the_medians_of_drawn_forwards(forwards: int) -> None:
+    samples = np.random.default_rng(0).gamma(2.0, size=(forwards, 6))
+    chosen = np.random.default_rng(1).integers(0, forwards, (forwards, 40))
+    wanted = np.median(samples[chosen], axis=0)
+    found = drawn_places(samples, 40, np.random.default_rng(1))
+    middle = np.median(samples, axis=0)
+    # Spread by one factor about the medians of all forwards.
+    factor = 1.0 if forwards == 1 else np.max(np.abs(found - middle)) / np.max(
+        np.abs(wanted - middle)
+    )
+    assert 1.0 <= factor < 5.0
+    assert found == pytest.approx(middle + (wanted - middle) * factor)
+
+
 def test_an_interval_holds_its_value() -> None:
     drawn = np.linspace(1.0, 2.0, 101)
-    assert percentile_interval(1.5, drawn, 0.9) == pytest.approx((1.5, 1.05, 1.95))
+    assert percentile_interval(1.5, drawn, 0.9) == pytest.approx((1.5, 1.05, 1.95), rel=1e-3)
     assert percentile_interval(3.0, drawn, 0.9).high == 3.0
+
+
+def test_nothing_cannot_be_drawn() -> None:
+    with pytest.raises(ValueError, match="no samples"):
+        median_draw([])
+
+
+def test_drawings_that_are_off_to_one_side_are_moved_back() -> None:
+    drawn = np.random.default_rng(0).normal(0.5, 1.0, 20_000)
+    found = percentile_interval(0.0, drawn, 0.95)
+    # Normal about 0.5 where the value is 0: the truth is as far on the other side.
+    assert found == pytest.approx((0.0, -0.5 - 1.96, -0.5 + 1.96), abs=0.06)

@@ -6,7 +6,6 @@ the floor's uncertainty in its own. What was not measured is None, with the reas
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist, median
@@ -14,9 +13,10 @@ from statistics import NormalDist, median
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ftax_micro import stats
 from ftax_micro.analysis.gap import duration_correction
 from ftax_micro.analysis.pipeline import Array, CallKind, Floor
-from ftax_micro.analysis.resampling import Draw, drawn_row, percentile_interval
+from ftax_micro.analysis.resampling import Draw, median_draw, percentile_interval, row_draw
 from ftax_micro.analysis.summary import setting_text, summarise
 from ftax_micro.records import Measurement, Setting
 from ftax_micro.results import Result
@@ -56,6 +56,12 @@ def given_value(value_s: float) -> FloorValue:
         return np.full(resamples, value_s)
 
     return FloorValue(Estimate(value_s, value_s, value_s), (value_s, value_s), drawn)
+
+
+def sampled_value(samples: Sequence[float], confidence: float = 0.95) -> FloorValue:
+    """The median of samples that need no correction. Errors: `ValueError` without samples."""
+    estimate = stats.median_interval(samples, confidence)
+    return FloorValue(estimate, (estimate.value, estimate.value), median_draw(samples))
 
 
 @dataclass(frozen=True)
@@ -203,7 +209,7 @@ class _Rows:
             self.reasons["gap"] = "gap" + why
             return None
         each = [_value(group, self._confidence) for group in whole]
-        draw = functools.partial(_median_drawn, whole)
+        draw = _middle_draw(whole)
         value = median(one.estimate.value for one in each)
         estimate = percentile_interval(
             value, draw(_RESAMPLES, np.random.default_rng(0)), self._confidence
@@ -240,11 +246,14 @@ def _value(group: Sequence[Measurement], confidence: float) -> FloorValue:
     assert row.systematic_high is not None
     estimate = Estimate(row.value, row.low, row.high)
     systematic = (row.systematic_low, row.systematic_high)
-    return FloorValue(estimate, systematic, functools.partial(drawn_row, tuple(group)))
+    return FloorValue(estimate, systematic, row_draw(group))
 
 
-def _median_drawn(
-    groups: Sequence[Sequence[Measurement]], resamples: int, rng: np.random.Generator
-) -> Array:
-    drawn = [drawn_row(group, resamples, rng) for group in groups]
-    return np.asarray(np.median(np.stack(drawn), axis=0))
+def _middle_draw(groups: Sequence[Sequence[Measurement]]) -> Draw:
+    """Draws the median of several rows."""
+    draws = [row_draw(group) for group in groups]
+
+    def drawn(resamples: int, rng: np.random.Generator) -> Array:
+        return np.asarray(np.median(np.stack([draw(resamples, rng) for draw in draws]), axis=0))
+
+    return drawn

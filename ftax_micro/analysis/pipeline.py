@@ -99,18 +99,10 @@ class Floor:
 
 @dataclass(frozen=True)
 class Timeline:
-    """Starts and ends of operations, (…, N), on the clock of the begins; `sync` is the floor's."""
+    """Starts and ends of operations, (…, N), on the clock of the begins."""
 
     start_s: Array
     end_s: Array
-    sync: ArrayLike
-
-    @property
-    def latency_s(self) -> Array:
-        """(…): the last end and the wait; 0 without operations, for which nobody waits."""
-        if self.end_s.shape[-1] == 0:
-            return np.zeros(self.end_s.shape[:-1])
-        return np.asarray(self.end_s.max(axis=-1) + np.asarray(self.sync, dtype=float))
 
 
 def run_pipeline(
@@ -121,46 +113,81 @@ def run_pipeline(
     An operation without a call may begin with the forward, at 0. Errors: `ValueError` where a graph
     was launched and the floor does not say what that costs.
     """
+    ready, before = _asked(operations, calls, begin_s, floor)
+    shape = np.broadcast_shapes(operations.duration_s.shape, ready.shape, before.shape)
+    starts, ends = np.empty(shape), np.empty(shape)
+    for place in streams_of(operations):
+        latest = _latest(operations, ready, before, place)
+        previous = np.full(latest.shape, -np.inf)
+        previous[..., 1:] = latest[..., :-1]
+        earliest, chained = ready[..., place], operations.chained[place]
+        waited = np.maximum(earliest, previous + before[..., place])
+        starts[..., place] = np.where(chained, waited, earliest)
+        ends[..., place] = starts[..., place] + operations.duration_s[..., place]
+    return Timeline(starts, ends)
+
+
+def pipeline_latency(
+    operations: Operations, calls: Calls, begin_s: ArrayLike, floor: Floor
+) -> Array:
+    """(…): the last end in `run_pipeline` and the wait; 0 without operations, for which nobody
+    waits. Errors: as `run_pipeline`.
+    """
+    if operations.count == 0:
+        return np.zeros(np.asarray(begin_s).shape[:-1])
+    ready, before = _asked(operations, calls, begin_s, floor)
+    last = [
+        _latest(operations, ready, before, place).max(axis=-1) for place in streams_of(operations)
+    ]
+    return np.asarray(np.max(np.stack(last), axis=0) + np.asarray(floor.sync, dtype=float))
+
+
+def _asked(
+    operations: Operations, calls: Calls, begin_s: ArrayLike, floor: Floor
+) -> tuple[Array, Array]:
+    """(…, N) when each operation is ready for all its call has to do with it, and the gap that what
+    is before it in its stream leaves.
+    """
     begins = np.asarray(begin_s, dtype=float)
     called = operations.call != NO_CALL
+    if not called.all():  # a call that begins at 0 and takes nothing
+        begins = np.concatenate([begins, np.zeros((*begins.shape[:-1], 1))], axis=-1)
+    start, gap = _wide(floor.to_start), _wide(floor.gap)
     graph = np.zeros(operations.count, dtype=bool)
     graph[called] = calls.kind[operations.call[called]] == CallKind.GRAPH
-    start = _wide(floor.to_start)
     if graph.any():
         if floor.graph_start is None or floor.graph_gap is None:
             raise ValueError("a graph was launched, whose start and gap are not known")
         start = np.where(graph, _wide(floor.graph_start), start)
-    shape = np.broadcast_shapes(begins.shape[:-1], start.shape[:-1])
-    ready = np.zeros((*shape, operations.count))
-    asked = begins[..., operations.call[called]]
-    ready[..., called] = asked + (start if start.shape[-1] == 1 else start[..., called])
-    return _follow(operations, ready, graph, floor)
+        gap = np.where(graph & _same_call(operations), _wide(floor.graph_gap), gap)
+    if not called.all():
+        start = np.where(called, start, 0.0)
+    return begins[..., operations.call] + start, gap + np.zeros(operations.count)
+
+
+def _same_call(operations: Operations) -> Booleans:
+    """(N,): whether what is before an operation in its stream is of the same call."""
+    same = np.zeros(operations.count, dtype=bool)
+    for place in streams_of(operations):
+        inside = np.zeros(operations.call[place].size, dtype=bool)
+        inside[1:] = np.diff(operations.call[place]) == 0
+        same[place] = inside
+    return same
+
+
+def _latest(operations: Operations, ready: Array, before: Array, place: slice | Integers) -> Array:
+    """The latest end up to each operation of one stream."""
+    took, chained = operations.duration_s[..., place], operations.chained[place]
+    step = before[..., place] + took
+    if not chained.all():
+        step = np.where(chained, step, 0.0)
+    step = np.cumsum(step, axis=-1)
+    return np.asarray(step + np.maximum.accumulate(ready[..., place] + took - step, axis=-1))
 
 
 def _wide(value: ArrayLike) -> Array:
     """A cost with a last axis for operations."""
     return np.asarray(value, dtype=float)[..., np.newaxis]
-
-
-def _follow(operations: Operations, ready: Array, graph: Booleans, floor: Floor) -> Timeline:
-    """Each operation as soon as it is ready and what is before it in its stream has ended."""
-    gap, within = _wide(floor.gap), _wide(0.0 if floor.graph_gap is None else floor.graph_gap)
-    duration = operations.duration_s
-    shape = np.broadcast_shapes(duration.shape, ready.shape, (*gap.shape[:-1], 1))
-    starts, ends = np.empty(shape), np.empty(shape)
-    for place in streams_of(operations):
-        same = np.zeros(len(operations.call[place]), dtype=bool)
-        same[1:] = np.diff(operations.call[place]) == 0
-        before = np.where(same & graph[place], within, gap)
-        chained = operations.chained[place]
-        took, earliest = duration[..., place], ready[..., place]
-        step = np.cumsum(np.where(chained, before + took, 0.0), axis=-1)
-        latest = step + np.maximum.accumulate(earliest + took - step, axis=-1)
-        previous = np.full(latest.shape, -np.inf)
-        previous[..., 1:] = latest[..., :-1]
-        begun = np.where(chained, np.maximum(earliest, previous + before), earliest)
-        starts[..., place], ends[..., place] = begun, begun + took
-    return Timeline(starts, ends, floor.sync)
 
 
 def streams_of(operations: Operations) -> Iterator[slice | Integers]:

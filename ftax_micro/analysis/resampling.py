@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,67 +22,108 @@ from ftax_micro.stats import Estimate
 Array = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], Array]
 
+_NORMAL = NormalDist()
+# Of the drawings; a value with fewer on one side is no nearer to that side's end for it.
+_LEAST_SHARE = 0.02
+
 # Values held at once while medians are drawn over forwards.
-_AT_ONCE = 2_000_000
+_AT_ONCE = 50_000
 
 
-def drawn_median(samples: ArrayLike, resamples: int, rng: np.random.Generator) -> Array:
-    """Medians of resamples, (resamples,). Errors: `ValueError` without samples."""
-    drawn = stats.bootstrap_medians(samples, resamples, rng)
-    return _spread(drawn, float(np.median(np.asarray(samples))), _widening(samples))
+def median_draw(samples: ArrayLike) -> Draw:
+    """Draws medians of resamples. Errors: `ValueError` without samples."""
+    x = np.sort(np.asarray(samples, dtype=float))
+    if x.size == 0:
+        raise ValueError("no samples")
+    value = float(np.median(x))
+    widen = math.sqrt(x.size / stats.effective_size(samples))
+
+    def drawn(resamples: int, rng: np.random.Generator) -> Array:
+        return value + (stats.bootstrap_medians(x, resamples, rng) - value) * widen
+
+    return drawn
 
 
-def drawn_headline(data: Data, resamples: int, rng: np.random.Generator) -> Array:
-    """The headline of `data` (median, slope or intercept) from resamples, (resamples,)."""
+def headline_draw(data: Data) -> Draw:
+    """Draws the headline of `data`: median, slope or intercept."""
     if data.estimate == "median":
-        return drawn_median(data.samples, resamples, rng)
+        return median_draw(data.samples)
     counts = [level.count for level in data.levels]
-    levels = [level.samples_s for level in data.levels]
-    drawn = np.stack([drawn_median(each, resamples, rng) for each in levels], axis=1)
-    slopes, intercepts = stats.fit_line(counts, drawn)
-    return slopes if data.estimate == "slope" else intercepts
+    levels = [median_draw(level.samples_s) for level in data.levels]
+    which = 0 if data.estimate == "slope" else 1
+
+    def drawn(resamples: int, rng: np.random.Generator) -> Array:
+        medians = np.stack([level(resamples, rng) for level in levels], axis=1)
+        return stats.fit_line(counts, medians)[which]
+
+    return drawn
 
 
-def drawn_row(processes: Sequence[Measurement], resamples: int, rng: np.random.Generator) -> Array:
-    """A row's headline less its corrections, (resamples,); the median over its processes.
+def row_draw(processes: Sequence[Measurement]) -> Draw:
+    """Draws a row's headline less its corrections; of several processes, the median.
 
     Processes are drawn too: what differs between them, no number of samples in one reduces.
     """
-    each = []
-    for row in processes:
-        if row.data is not None:
-            shift = sum(correction.value_s for correction in row.corrections)
-            each.append(drawn_headline(row.data, resamples, rng) - shift)
-    if len(each) == 1:
-        return each[0]
-    chosen = rng.integers(0, len(each), (resamples, len(each)))
-    return np.asarray(np.median(np.stack(each, axis=1)[np.arange(resamples)[:, None], chosen], 1))
+    draws = [headline_draw(row.data) for row in processes if row.data is not None]
+    shifts = [sum(each.value_s for each in row.corrections) for row in processes if row.data]
+
+    def drawn(resamples: int, rng: np.random.Generator) -> Array:
+        each = np.stack([draw(resamples, rng) for draw in draws], axis=1) - np.array(shifts)
+        if len(draws) == 1:
+            return np.asarray(each[:, 0])
+        chosen = rng.integers(0, len(draws), (resamples, len(draws)))
+        return np.asarray(np.median(np.take_along_axis(each, chosen, axis=1), axis=1))
+
+    return drawn
 
 
 def drawn_places(samples: Array, resamples: int, rng: np.random.Generator) -> Array:
     """Median over forwards at each place, (resamples, places), of samples (forwards, places).
 
     Whole forwards are drawn: what made one slow (a clock, a neighbour) made all its places slow.
+    Medians are not sorted for again: with the forwards of each place in order once, the middle of a
+    resample is where the number of times that they were drawn reaches half.
     """
     forwards, places = samples.shape
-    chosen = rng.integers(0, forwards, (resamples, forwards))
-    step = max(1, _AT_ONCE // max(1, samples.size))
+    order, ordered = np.argsort(samples, axis=0), np.sort(samples, axis=0)
+    chosen = rng.integers(0, forwards, (forwards, resamples)) * resamples + np.arange(resamples)
+    times = np.bincount(chosen.ravel(), minlength=forwards * resamples).astype(np.uint16)
+    times = times.reshape(forwards, resamples)
     drawn = np.empty((resamples, places))
+    step, every = max(1, _AT_ONCE // max(1, places)), np.arange(places)[:, np.newaxis]
     for first in range(0, resamples, step):
-        drawn[first : first + step] = np.median(samples[chosen[first : first + step]], axis=1)
-    return drawn
+        some = np.ascontiguousarray(times[:, first : first + step])
+        seen = np.zeros((places, some.shape[1]), dtype=np.uint16)
+        lower, upper = np.zeros_like(seen), np.zeros_like(seen)
+        for place in order:
+            seen += some[place]
+            lower += seen <= (forwards - 1) // 2
+            upper += seen <= forwards // 2
+        drawn[first : first + step] = ((ordered[lower, every] + ordered[upper, every]) / 2).T
+    middle = np.median(samples, axis=0)
+    return middle + (drawn - middle) * _few_forwards(forwards)
+
+
+def _few_forwards(forwards: int) -> float:
+    """By how much resamples of so few spread too little: their variance, and Student's factor at
+    95 % (Cornish and Fisher's expansion, first term).
+    """
+    if forwards < 2:
+        return 1.0
+    z = _NORMAL.inv_cdf(0.975)
+    student = 1 + (z * z + 1) / (4 * (forwards - 1))
+    return math.sqrt(forwards / (forwards - 1)) * student
 
 
 def percentile_interval(value: float, drawn: Array, confidence: float) -> Estimate:
-    """`value` between percentiles of its drawings; one that lies outside them is their end."""
-    tail = 100 * (1 - confidence) / 2
-    low, high = np.percentile(drawn, [tail, 100 - tail])
+    """`value` between percentiles of its drawings; one that lies outside them is their end.
+
+    Bias-corrected (Efron, J. Am. Stat. Assoc. 82, 1987): a sum of medians of few skewed samples is
+    off to one side, its drawings are so twice, and the share of them below `value` tells how far.
+    """
+    below = np.count_nonzero(drawn < value) + np.count_nonzero(drawn == value) / 2
+    share = min(max(below / drawn.size, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    bias, reach = 2 * _NORMAL.inv_cdf(share), _NORMAL.inv_cdf((1 + confidence) / 2)
+    ends = [100 * _NORMAL.cdf(bias + each) for each in (-reach, reach)]
+    low, high = np.percentile(drawn, ends)
     return Estimate(value, min(value, float(low)), max(value, float(high)))
-
-
-def _widening(samples: ArrayLike) -> float:
-    return math.sqrt(np.size(samples) / stats.effective_size(samples))
-
-
-def _spread(drawn: Array, value: float, widen: float) -> Array:
-    return drawn if widen == 1.0 else value + (drawn - value) * widen

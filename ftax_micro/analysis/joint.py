@@ -1,0 +1,142 @@
+"""A forward's work on the device, and everything a bound of it rests on, drawn anew together.
+
+The problem: a tax is a latency less a bound, and a share one over the other; with intervals of its
+parts joined afterwards, what they have in common counts twice.
+  wrong:  interval of the latency, interval of the floor, and some rule to join them
+  right:  latency, floor and durations drawn anew, and the tax computed from each drawing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ftax_micro import stats
+from ftax_micro.analysis.floor_values import FloorValues
+from ftax_micro.analysis.pipeline import Array, CallKind, Calls, Floor, Integers, Operations
+from ftax_micro.analysis.resampling import drawn_places, median_draw, percentile_interval
+from ftax_micro.stats import Estimate
+
+# Drawings of all durations are the dearest part: fewer than resamples where there are many.
+_PLACES_DRAWN = 5_000_000
+# Values held at once, which is as many as a core's cache holds, and in all: beyond that, fewer
+# resamples.
+_AT_ONCE = 50_000
+_IN_ALL = 10_000_000
+_LEAST_RESAMPLES = 200
+
+Evaluate = Callable[[Floor, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class DeviceWork:
+    """The operations of one forward and the calls they hang from; seconds.
+
+    `durations` (forwards, N) and `begins` (forwards, M; after the forward's begin) are the samples,
+    both of the same forwards; `operations` has the median durations. `kind` (N,) is the call that
+    would launch each into a stream.
+    """
+
+    operations: Operations
+    calls: Calls
+    kind: Integers
+    durations: Array
+    begins: Array
+
+    @property
+    def replays(self) -> bool:
+        """Whether a graph is launched."""
+        return bool(np.any(self.calls.kind == CallKind.GRAPH))
+
+
+@dataclass(frozen=True)
+class Joint:
+    """So many drawings of a latency (None: too few samples for an interval), of the floor, and
+    fewer of the places: durations, and begins of the same forwards (none: not drawn).
+    """
+
+    resamples: int
+    latency: Array | None
+    floor: Floor
+    durations: Array
+    begins: Array
+
+    def apply(self, evaluate: Evaluate) -> Array:
+        """(resamples,): `evaluate` of floor, durations (…, N) and begins (…, M), few at a time."""
+        found = np.empty(self.resamples)
+        drawn, places = self.durations.shape
+        step = max(1, _AT_ONCE // max(1, places))
+        for first in range(0, self.resamples, step):
+            rows = np.arange(first, min(first + step, self.resamples))
+            which = rows % drawn
+            floor = _rows(self.floor, rows)
+            found[rows] = evaluate(floor, self.durations[which], self.begins[which])
+        return found
+
+
+def draw_together(
+    work: DeviceWork,
+    floor: FloorValues,
+    latency: Sequence[float],
+    confidence: float = 0.95,
+    seed: int = 0,
+    *,
+    hosted: bool = False,
+) -> Joint:
+    """Drawings enough for intervals at `confidence`; of the begins only where `hosted`.
+
+    Errors: as `FloorValues.drawn`.
+    """
+    rng = np.random.default_rng(seed)
+    most = _IN_ALL // max(1, work.operations.count)
+    resamples = max(_LEAST_RESAMPLES, min(stats.resamples_for(confidence), most))
+    places = work.durations
+    if hosted:
+        places = np.concatenate([work.durations, work.begins], axis=1)
+    times = max(_LEAST_RESAMPLES, min(resamples, _PLACES_DRAWN // max(1, places.shape[1])))
+    drawn = drawn_places(places, times, rng)
+    number = work.operations.count
+    return Joint(
+        resamples=resamples,
+        latency=drawn_latency(latency, resamples, confidence, rng),
+        floor=floor.drawn(resamples, rng),
+        durations=drawn[:, :number],
+        begins=drawn[:, number:],
+    )
+
+
+def drawn_latency(
+    samples: Sequence[float], resamples: int, confidence: float, rng: np.random.Generator
+) -> Array | None:
+    """Medians of resamples; None where the samples are too few for an interval of their median."""
+    if stats.median_interval(samples, confidence).low is None:
+        return None
+    return median_draw(samples)(resamples, rng)
+
+
+def estimate(value: float, drawn: Array | None, confidence: float) -> Estimate:
+    """`value` with the interval of its drawings; without one where there are none."""
+    if drawn is None:
+        return Estimate(value, None, None)
+    return percentile_interval(value, drawn, confidence)
+
+
+def _rows(floor: Floor, rows: Integers) -> Floor:
+    """Some of the drawings of a floor."""
+
+    def some(value: object) -> Array:
+        array = np.asarray(value, dtype=float)
+        return array[rows] if array.ndim else array
+
+    return replace(
+        floor,
+        to_start=some(floor.to_start),
+        gap=some(floor.gap),
+        sync=some(floor.sync),
+        submit={kind: some(cost) for kind, cost in floor.submit.items()},
+        graph_submit_node=some(floor.graph_submit_node),
+        graph_start=None if floor.graph_start is None else some(floor.graph_start),
+        graph_gap=None if floor.graph_gap is None else some(floor.graph_gap),
+    )
