@@ -7,10 +7,13 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from profiler_traces import kernel, launched, trace_text
 
 from ftax_micro.analysis.traces import event_list, text
 from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
+from ftax_micro.analysis.traces.steps import analyse_steps, whole
 from ftax_micro.errors import UnreadableTraceError
 
 GOOD = trace_text([event for i in range(1, 40) for event in launched(i, i, 1, i + 1, 1)])
@@ -94,3 +97,27 @@ def test_text_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     many = trace_text(kernel(i, 1) for i in range(6000))
     with pytest.raises(UnreadableTraceError, match="unfolds to over"):
         read_pytorch_trace(gzip.compress(many))
+
+
+SHORT = trace_text([event for i in range(1, 4) for event in launched(i, i, 1, i + 1, 1)])
+PIECES = [b'"', b"{", b"}", b"]", b",", b"NaN", b"null", b"-1", b"1e999", b"9" * 20, b"\\", b"\xff"]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, len(SHORT) - 1), st.integers(0, 3), st.sampled_from(PIECES))
+def test_whatever_is_damaged_there_is_a_trace_or_the_one_error(
+    place: int, removed: int, piece: bytes
+) -> None:
+    damaged = SHORT[:place] + piece + SHORT[place + removed :]
+    try:
+        trace = read_pytorch_trace(damaged)
+    except UnreadableTraceError:
+        return
+    counted = [len(each) for each in (trace.operations, trace.calls, trace.spans)]
+    for counts in (trace.findings, trace.not_understood, trace.not_needed):
+        counted += [n for what, n in counts.items() if "batches" not in what]
+    assert sum(counted) == 6
+    for step in analyse_steps(trace, whole(trace)):
+        if step.busy and step.occupied and step.idle:
+            parts = step.busy.value + step.occupied.value + step.idle.value
+            assert parts == pytest.approx(step.latency.value, rel=1e-9)

@@ -240,6 +240,13 @@ def test_text_that_is_not_strict_json_is_read_and_counted() -> None:
     assert trace.findings == {"without a time": 1, "not strict JSON (batches)": 1}
 
 
+def test_bad_text_behind_the_list_does_not_count_events_twice() -> None:
+    raw = trace_text([kernel(1, 1)], after={"traceName": "x"}).replace(b'"x"', b'"\xff"')
+    trace = read_pytorch_trace(raw)
+    assert len(trace.operations) == 1
+    assert trace.findings == {"not strict JSON (batches)": 1}
+
+
 def test_names_with_html_are_kept_as_they_are() -> None:
     name = '<script>alert("1")</script>\x1b[31m'
     assert read_pytorch_trace(trace_text([kernel(1, 1, name=name)])).names == [name]

@@ -140,9 +140,11 @@ class EventList:
             if self._bare:
                 use(text)
                 return {}
-            facts = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-            use(bytes(facts.pop("traceEvents")))
-            return {key: msgspec.json.decode(value) for key, value in facts.items()}
+            raw = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+            events = bytes(raw.pop("traceEvents"))
+            facts = {key: msgspec.json.decode(value) for key, value in raw.items()}
+            use(events)  # last: whatever fails must fail before events are added
+            return facts
 
         try:
             facts = decode(whole)

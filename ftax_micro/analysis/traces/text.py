@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from ftax_micro.errors import UnreadableTraceError
 
-CHUNK = 4 << 20
+CHUNK = 1 << 20
 # More text than this is no trace: at 200 bytes an event, 300 million events.
 LARGEST_TEXT = 64 << 30
 _GZIP = b"\x1f\x8b"
