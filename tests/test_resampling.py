@@ -68,8 +68,8 @@ def test_places_are_the_medians_of_drawn_forwards(forwards: int) -> None:
     found = drawn_places(samples, 40, np.random.default_rng(1))
     middle = np.median(samples, axis=0)
     # Spread by one factor about the medians of all forwards.
-    factor = 1.0 if forwards == 1 else np.max(np.abs(found - middle)) / np.max(
-        np.abs(wanted - middle)
+    factor = (
+        1.0 if forwards == 1 else np.max(np.abs(found - middle)) / np.max(np.abs(wanted - middle))
     )
     assert 1.0 <= factor < 5.0
     assert found == pytest.approx(middle + (wanted - middle) * factor)
