@@ -119,6 +119,23 @@ def test_with_a_torch_that_sees_no_gpu_it_says_so(
         measured(name, Place("cuda:0", PLACE.clock))
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_with_a_torch_that_cannot_use_the_gpu_it_says_how(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stream(_device: str) -> None:
+        raise RuntimeError("no kernel image is available for execution on the device\nCompile with")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "Stream", stream)
+    with pytest.raises(PreparationError) as caught:
+        measured(name, Place("cuda:0", PLACE.clock))
+    assert str(caught.value) == (
+        "torch on cuda:0 failed: RuntimeError: no kernel image is available for execution on the "
+        "device"
+    )
+
+
 # Graphs of autograd
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ftax_micro.errors import Skip
+from ftax_micro.frameworks.preparation import preparing
+from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.chained import Chain
@@ -39,20 +41,25 @@ class Surroundings:
     """torch at `place`, in which gradient mode its programs run (the name of torch's context
     manager), and on a CUDA device the stream they run on, which is not the default one.
 
-    Errors: as `import_torch`.
+    Errors: as `import_torch`; `PreparationError` where torch has no code for the device.
     """
 
     def __init__(self, place: Place, mode: str = "inference_mode") -> None:
         self.torch = import_torch(place)
         self.facts = {"torch": self.torch.__version__}
         self._place, self._mode = place, mode
-        self._stream = self.torch.cuda.Stream(place.device) if place.kind == "cuda" else None
+        self._stream: Any = None
+        if place.kind == "cuda":
+            with quiet(), preparing(f"torch on {place.device}"):
+                self._stream = self.torch.cuda.Stream(place.device)
+                self.number(0.0)
+                self.wait()
 
     @contextlib.contextmanager
     def entered(self) -> Iterator[None]:
         """In that mode and on that stream, whose device becomes the current one."""
         stream = self._stream
-        on = self.torch.cuda.stream(stream) if stream else contextlib.nullcontext()
+        on = contextlib.nullcontext() if stream is None else self.torch.cuda.stream(stream)
         with getattr(self.torch, self._mode)(), on:
             yield
 
@@ -62,7 +69,7 @@ class Surroundings:
 
     def wait(self) -> None:
         """Until the device is idle."""
-        if self._stream:
+        if self._stream is not None:
             self.torch.cuda.synchronize(self._place.index)
 
 
