@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,19 @@ def children() -> set[str]:
     """The processes that this one has started, where the system tells."""
     tasks = Path("/proc/self/task").glob("*/children")
     return {child for each in tasks for child in each.read_text().split()}
+
+
+def compiler(
+    monkeypatch: pytest.MonkeyPatch, compiled: Callable[..., Any], graphs: int = 1
+) -> None:
+    """In place of torch.compile: every program becomes `compiled`."""
+    from torch._dynamo.utils import counters
+
+    def compiling(_program: Any, **_options: Any) -> Any:
+        counters["stats"]["unique_graphs"] += graphs
+        return compiled
+
+    monkeypatch.setattr(torch, "compile", compiling)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -134,6 +148,32 @@ def test_with_a_torch_that_cannot_use_the_gpu_it_says_how(
         "torch on cuda:0 failed: RuntimeError: no kernel image is available for execution on the "
         "device"
     )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_on_a_gpu_bursts_run_on_a_stream_of_their_own_once_all_is_done(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+
+    @contextlib.contextmanager
+    def on(stream: object) -> Iterator[None]:
+        seen.append(stream)
+        yield
+        seen.append("left")
+
+    full = torch.full
+    monkeypatch.setattr(torch, "full", lambda *a, **k: full(*a, **{**k, "device": "cpu"}))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: f"a stream of {device}")
+    monkeypatch.setattr(torch.cuda, "stream", on)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda index: seen.append(index))
+    if name == "torch_compile_op":  # by the operation itself: dynamo would meet what is imitated
+        compiler(monkeypatch, custom_add(torch))
+    program = RUNGS.open(name).make(Place("cuda:1", PLACE.clock), 0)
+    seen.clear()
+    assert program.burst(program.counts[0]) > 0
+    assert seen == ["a stream of cuda:1", 1, "left"]
 
 
 # Graphs of autograd
@@ -241,19 +281,6 @@ def test_the_operation_counts_itself_only_when_asked() -> None:
 
 
 # The compiled operation
-
-
-def compiler(
-    monkeypatch: pytest.MonkeyPatch, compiled: Callable[..., Any], graphs: int = 1
-) -> None:
-    """In place of torch.compile: every program becomes `compiled`."""
-    from torch._dynamo.utils import counters
-
-    def compiling(_program: Any, **_options: Any) -> Any:
-        counters["stats"]["unique_graphs"] += graphs
-        return compiled
-
-    monkeypatch.setattr(torch, "compile", compiling)
 
 
 def test_a_compiler_that_removes_operations_fails_the_rung(monkeypatch: pytest.MonkeyPatch) -> None:
