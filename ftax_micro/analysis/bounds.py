@@ -210,7 +210,7 @@ def _cuda_bound(
     )
     drawn = None
     if joint.latency is not None:
-        drawn = joint.apply(lambda each, took, _: model.latency(each, took))
+        drawn = joint.apply(lambda each: model.latency(each.floor, each.durations))
     systematic = (min(ends), max(ends))
     return _bound(value, drawn, systematic, middle, joint.latency, confidence)
 

@@ -27,7 +27,23 @@ _AT_ONCE = 50_000
 _IN_ALL = 10_000_000
 _LEAST_RESAMPLES = 200
 
-Evaluate = Callable[[Floor, Array, Array], Array]
+
+@dataclass(frozen=True)
+class Drawing:
+    """One set of what a latency of the model rests on, or some at once, on leading axes.
+
+    `returned` is when the forward returns to its caller, 0 where it is not known; `other` is the
+    floor of a machine that is compared with.
+    """
+
+    floor: Floor
+    durations: Array
+    begins: Array
+    returned: Array
+    other: Floor | None = None
+
+
+Evaluate = Callable[[Drawing], Array]
 
 
 @dataclass(frozen=True)
@@ -36,7 +52,7 @@ class DeviceWork:
 
     `durations` (forwards, N) and `begins` (forwards, M; after the forward's begin) are the samples,
     both of the same forwards; `operations` has the median durations. `kind` (N,) is the call that
-    would launch each into a stream.
+    would launch each into a stream. Begins are those of an untraced forward.
     """
 
     operations: Operations
@@ -55,6 +71,7 @@ class DeviceWork:
 class Joint:
     """So many drawings of a latency (None: too few samples for an interval), of the floor, and
     fewer of the places: durations, and begins of the same forwards (none: not drawn).
+    `returned_s` is the median of when the forward returns, of which `returned` are drawings.
     """
 
     resamples: int
@@ -62,17 +79,28 @@ class Joint:
     floor: Floor
     durations: Array
     begins: Array
+    returned: Array
+    returned_s: float
+    other: Floor | None = None
 
     def apply(self, evaluate: Evaluate) -> Array:
-        """(resamples,): `evaluate` of floor, durations (…, N) and begins (…, M), few at a time."""
+        """(resamples,): `evaluate` of all drawings, few at a time."""
         found = np.empty(self.resamples)
         drawn, places = self.durations.shape
         step = max(1, _AT_ONCE // max(1, places))
         for first in range(0, self.resamples, step):
             rows = np.arange(first, min(first + step, self.resamples))
             which = rows % drawn
-            floor = _rows(self.floor, rows)
-            found[rows] = evaluate(floor, self.durations[which], self.begins[which])
+            # Begins are those of a forward as long as the median one.
+            pace = self.returned[rows] / self.returned_s if self.returned_s else np.ones(rows.size)
+            drawing = Drawing(
+                floor=_rows(self.floor, rows),
+                durations=self.durations[which],
+                begins=self.begins[which] * pace[:, np.newaxis],
+                returned=self.returned[rows],
+                other=None if self.other is None else _rows(self.other, rows),
+            )
+            found[rows] = evaluate(drawing)
         return found
 
 
@@ -84,8 +112,11 @@ def draw_together(
     seed: int = 0,
     *,
     hosted: bool = False,
+    returned: Sequence[float] = (),
+    other: FloorValues | None = None,
 ) -> Joint:
-    """Drawings enough for intervals at `confidence`; of the begins only where `hosted`.
+    """Drawings enough for intervals at `confidence`; of the begins only where `hosted`, and of the
+    times when the forward `returned`, where these are known.
 
     Errors: as `FloorValues.drawn`.
     """
@@ -104,6 +135,9 @@ def draw_together(
         floor=floor.drawn(resamples, rng),
         durations=drawn[:, :number],
         begins=drawn[:, number:],
+        returned=median_draw(returned)(resamples, rng) if returned else np.zeros(resamples),
+        returned_s=float(np.median(returned)) if returned else 0.0,
+        other=None if other is None else other.drawn(resamples, rng),
     )
 
 
