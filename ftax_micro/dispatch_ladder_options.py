@@ -11,7 +11,7 @@ from ftax_micro.errors import UsageError
 _EPILOG = """\
 examples:
   python -m ftax_micro.dispatch_ladder                     the cpu and the first GPU, a minute each
-  python -m ftax_micro.dispatch_ladder --quick             the same in seconds
+  python -m ftax_micro.dispatch_ladder --quick             the same in seconds, less what compiles
   python -m ftax_micro.dispatch_ladder --list              every rung in two sentences
   python -m ftax_micro.dispatch_ladder --rung ctypes,numba two rungs only
   python -m ftax_micro.dispatch_ladder -o ladder.json      and keep every raw sample

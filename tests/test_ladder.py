@@ -103,6 +103,19 @@ def test_processes_repeat_everything_and_progress_counts_it() -> None:
     assert found.processes == 3
 
 
+def test_a_quick_run_leaves_out_what_is_not_unless_it_is_named() -> None:
+    slow = [name for name in RUNGS if not RUNGS.open(name).quick]
+    assert slow == ["torch_compile_op"]
+    plan = Plan(quick=True)
+    found = LadderRun(LadderSelection(["cpu"]), plan, environment(), Played()).run()
+    told = {row.name: row for row in found.rungs}
+    assert {name for name, row in told.items() if row.status == "skipped"} == set(slow)
+    assert "--rung asks for it" in str(told[slow[0]].reason)
+    named = LadderSelection(["cpu"], rungs=slow)
+    found = LadderRun(named, plan, environment(), Played()).run()
+    assert [row.status for row in found.rungs] == ["ok"]
+
+
 def test_a_process_that_dies_costs_its_rung_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

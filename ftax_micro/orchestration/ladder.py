@@ -34,6 +34,7 @@ from ftax_micro.rungs.ladder import rungs_of
 PLAN = Plan(timeout_s=3.0, patience_s=0.5)
 # How long a rung may go on after its timeout: one that compiles is made ready in that time.
 PATIENCE_S = 120.0
+_NOT_QUICK = "it takes longer to make ready than a quick run may; --rung asks for it by its name"
 _CHILD = (sys.executable or "python3", "-m", "ftax_micro.orchestration.rung_child")
 
 
@@ -102,6 +103,8 @@ class LadderRun:
                     self.devices.append(_described(name))
                 for name, reason in selection.absent.items():
                     self._leave_out(name, reason)
+                for name in selection.devices:
+                    self._leave_for_later(name)
                 for process in range(self.processes):
                     for name in selection.devices:
                         self._measure(name, process)
@@ -133,6 +136,8 @@ class LadderRun:
     def _measure(self, device: str, process: int) -> None:
         packages: dict[str | None, list[PointName]] = {}
         for rung, setting in _points(self.selection, device):
+            if self._is_for_later(rung):
+                continue
             point = PointName(name=rung.name, setting=setting)
             packages.setdefault(rung.package, []).append(point)
         for points in packages.values():
@@ -140,8 +145,8 @@ class LadderRun:
             self.measures.measure(job, self._beginning(device, points), self._ends)
 
     def _beginning(self, device: str, points: Sequence[PointName]) -> Begins:
-        each = [len(_points(self.selection, name)) for name in self.selection.devices]
-        total = sum(each) * self.processes
+        every = [p for name in self.selection.devices for p in _points(self.selection, name)]
+        total = sum(not self._is_for_later(rung) for rung, _ in every) * self.processes
 
         def begins(index: int) -> None:
             if self.progress:
@@ -158,12 +163,16 @@ class LadderRun:
 
     def _leave_out(self, device: str, reason: str) -> None:
         self.devices.append(skipped_device(device, reason)[0])
-        self.rungs += [
-            Measurement(
-                device=device, name=rung.name, setting=setting, status="skipped", reason=reason
-            )
-            for rung, setting in _points(self.selection, device)
-        ]
+        self.rungs += [_skipped(device, point, reason) for point in _points(self.selection, device)]
+
+    def _leave_for_later(self, device: str) -> None:
+        for point in _points(self.selection, device):
+            if self._is_for_later(point[0]):
+                self.rungs.append(_skipped(device, point, _NOT_QUICK))
+
+    def _is_for_later(self, rung: Rung) -> bool:
+        """Whether a quick run leaves `rung` out, since nobody asked for it by its name."""
+        return self.plan.quick and not rung.quick and self.selection.rungs is None
 
 
 def measure_dispatch_ladder(
@@ -195,6 +204,13 @@ def rung_process(
 ) -> PointProcess:
     """How rungs are measured: in processes that are given up `patience_s` after the timeout."""
     return PointProcess(plan.timeout_s + patience_s, interrupts, _CHILD)
+
+
+def _skipped(device: str, point: tuple[Rung, Setting], reason: str) -> Measurement:
+    rung, setting = point
+    return Measurement(
+        device=device, name=rung.name, setting=setting, status="skipped", reason=reason
+    )
 
 
 def _points(selection: LadderSelection, device: str) -> list[tuple[Rung, Setting]]:

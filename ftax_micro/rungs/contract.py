@@ -66,7 +66,7 @@ class Rung:
     measured with, empty where it takes none. `below` names, by kind of device, the layer it stands
     on, and with its keys the devices on which the rung exists. Rungs of one `package` share a
     process, which no other library enters. `summary` is two sentences, `source` says where the
-    path is documented.
+    path is documented. Not `quick` is one that takes longer to make ready than all others together.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Rung:
     make: Callable[[Place, int], Program]
     package: str | None = None
     arguments: tuple[int, ...] = ()
+    quick: bool = True
 
     def settings(self, kind: str) -> list[dict[str, str | int | float]]:
         """The points it is measured at on a device of `kind`."""

@@ -105,4 +105,5 @@ RUNG = Rung(
     below={"cpu": "torch_custom_op", "cuda": "torch_custom_op"},
     make=_make,
     package="torch",
+    quick=False,
 )
