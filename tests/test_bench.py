@@ -15,7 +15,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
 import pytest
+
+from ftax_micro.records import Plan
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 
@@ -25,6 +29,7 @@ OPTIONS = {
     "repeatability": ["--command", "launch_floor", "--runs", "2", "--probe", "call_extension"],
     "import_cost": [],
     "latency_accuracy": [],
+    "latency_peers": [],
     "launch_peers": [],
 }
 
@@ -95,6 +100,58 @@ def test_launch_peers_without_a_gpu_skips_every_peer(tmp_path: Path) -> None:
     report, _ = run("launch_peers", tmp_path / "out.json")
     assert {row["status"] for row in report["rows"]} == {"skipped"}
     assert any("CUDA C++" in row["name"] for row in report["rows"])
+
+
+NOISE = np.random.default_rng(1).uniform(0, 6, 10_000).tolist()
+
+
+class PlayedPeer:
+    """Stands for optimum-benchmark, which times a forward that takes 2 ms and noise."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[int, float]] = []
+
+    def __call__(self, iterations: int, duration_s: float) -> Any:
+        self.asked.append((iterations, duration_s))
+        samples = [2e-3 + 1e-4 * noise for noise in NOISE[:iterations]]
+        return self.answer(samples, sum(samples))
+
+
+def test_a_peer_s_latencies_are_compared_with_as_many_of_ours(bench: Any) -> None:
+    peers = bench("latency_peers")
+    peer = PlayedPeer(peers.Answer)
+    rows = peers.same_samples(lambda: sum(range(2000)), peer, blocks=3, seconds=2e-3)
+    assert len(peer.asked) == 3
+    ((count, duration_s),) = set(peer.asked)
+    assert count >= 2
+    assert duration_s == 0
+    for row in rows:
+        check_row(msgspec.to_builtins(row))
+    latency, inverse = rows[:2]
+    assert set(latency.samples) == set(inverse.samples) == {"ours", peers.PEER}
+    assert latency.figures[0].value == pytest.approx(1 / inverse.figures[0].value)
+    assert all(2e-3 <= value <= 2.6e-3 for value in latency.samples[peers.PEER])
+
+
+def test_time_is_scaled_to_one_width(bench: Any) -> None:
+    answer = bench("latency_peers").Answer([9.0 + noise for noise in NOISE[:100]], 3.0)
+    assert 0 < answer.half_width < 1
+    assert answer.scaled_s == pytest.approx(3.0 * (answer.half_width / 0.01) ** 2)
+    few = bench("latency_peers").Answer([1.0, 2.0], 3.0)
+    assert math.isnan(few.half_width)
+
+
+def test_an_answer_by_its_own_rule_tells_its_width(bench: Any) -> None:
+    peers = bench("latency_peers")
+    peer = PlayedPeer(peers.Answer)
+    plan = Plan(min_samples=8, max_samples=8, min_time_s=0.0, timeout_s=5.0, quick=True)
+    row = peers.own_rules(lambda: sum(range(2000)), peer, 2, plan, 0.5)
+    check_row(msgspec.to_builtins(row))
+    assert peer.asked == [(10, 0.5)] * 2
+    assert row.facts["samples, ours"] >= 8
+    assert row.facts[f"samples, {peers.PEER}"] == 10
+    assert row.facts[f"half-width, {peers.PEER}"] > 0
 
 
 def test_all_benches_end_in_one_file_and_the_readme(
