@@ -160,7 +160,7 @@ def test_regimes_of_measured_forwards_are_right_away_from_the_line() -> None:
     rng = np.random.default_rng(0)
     floor = given_floor()
     wrong = judged = 0
-    for _ in range(200):
+    for _ in range(120):
         number = int(rng.integers(3, 15))
         kernel_us = float(rng.choice([0.2, 3.0, 20.0]))
         ops, asked = operations([kernel_us] * number), launches(number)
@@ -182,7 +182,7 @@ def test_regimes_of_measured_forwards_are_right_away_from_the_line() -> None:
         assert answer is not None
         judged += 1
         wrong += answer.name != truth
-    assert judged > 100
+    assert judged > 60
     assert wrong / judged < 0.01
 
 
