@@ -113,7 +113,10 @@ def _plan(args: argparse.Namespace) -> Plan:
     if args.quick:
         return plan
     given_s = plan.timeout_s if args.timeout is not None else max(PLAN.timeout_s, plan.min_time_s)
-    return msgspec.structs.replace(plan, timeout_s=given_s, patience_s=PLAN.patience_s)
+    most = max(PLAN.max_samples, plan.min_samples)
+    return msgspec.structs.replace(
+        plan, timeout_s=given_s, patience_s=PLAN.patience_s, max_samples=most
+    )
 
 
 def _list_rungs(form: str) -> int:

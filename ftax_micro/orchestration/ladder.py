@@ -31,7 +31,7 @@ from ftax_micro.rungs.contract import Rung
 from ftax_micro.rungs.ladder import rungs_of
 
 # Twenty points have a minute: noise that will not settle within these is told as it is.
-PLAN = Plan(timeout_s=3.0, patience_s=0.5)
+PLAN = Plan(timeout_s=3.0, patience_s=0.5, max_samples=6_000)
 # How long a rung may go on after its timeout: one that compiles is made ready in that time.
 PATIENCE_S = 120.0
 _NOT_QUICK = "it takes longer to make ready than a quick run may; --rung asks for it by its name"
