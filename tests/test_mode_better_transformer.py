@@ -62,7 +62,7 @@ def test_the_converted_encoder_computes_what_the_model_computes(
 @pytest.mark.parametrize(
     ("name", "more", "message"),
     [
-        ("albert", {}, "AlbertModel is no BERT, RoBERTa or DistilBERT"),
+        ("albert", {}, "the model is no BERT, RoBERTa or DistilBERT"),
         ("bert_tiny", {"hidden_act": "gelu_new"}, "no activation 'gelu_new'"),
         ("bert_tiny", {"num_attention_heads": 1}, "an even number of heads, not 1"),
         ("bert_tiny", {"is_decoder": True}, "a decoder masks what comes later"),
@@ -77,7 +77,7 @@ def test_what_is_not_pytorch_s_encoder_is_skipped(
 
 def test_a_module_of_the_user_s_is_skipped() -> None:
     workload = build_workload(own_spec("mine", lambda: (torch.nn.Linear(2, 2), torch.ones(2))))
-    with pytest.raises(Skip, match="Linear is no BERT"):
+    with pytest.raises(Skip, match="the model is no BERT"):
         MODES.open("better_transformer")().prepare(workload)
 
 
