@@ -17,6 +17,7 @@ COMMANDS = {
     "launch_floor": "how cheap can one launch be on this machine?",
     "dispatch_ladder": "what does every software layer add to one operation?",
     "model_latency": "how long does a model take in each execution mode?",
+    "bound_analysis": "what explains a latency: kernels, launches, or the framework?",
     "compare": "floors of several machines side by side",
     "doctor": "what can run here and, for what cannot, why",
 }

@@ -54,6 +54,16 @@ LADDER_REPORTERS = Registry(
     },
 )
 
+BOUND_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.bounds:render_table",
+        "csv": "ftax_micro.reporters.bounds:render_csv",
+        "json": "ftax_micro.reporters.bounds:render_json",
+        "markdown": "ftax_micro.reporters.bounds:render_markdown",
+    },
+)
+
 MAIN_REPORTERS = Registry(
     "format",
     {

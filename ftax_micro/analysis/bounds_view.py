@@ -1,0 +1,113 @@
+"""Rows of a bound analysis, whatever they come from: cases of results, steps of traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
+from ftax_micro.analysis.latency_view import workload_sizes
+from ftax_micro.analysis.traces.events import Trace
+from ftax_micro.analysis.traces.steps import Step, analyse_steps, profiler_steps, whole
+from ftax_micro.records import Case, Status
+from ftax_micro.results import Result
+from ftax_micro.stats import Estimate
+
+NO_DEVICE = "the trace has no device activity"
+NO_FLOOR = "a trace has no launch floor: its bounds are not computed"
+
+
+@dataclass(frozen=True)
+class BoundRow:
+    """One case or step: seconds, None where there is no value; `reason` says why there are no
+    bounds, `status` is ``skipped`` then.
+
+    `launch_bound` is launch-limited, `graph_bound` that of one replayed graph. `tax` is latency
+    less the bound of the mode's own launch path. `regime` is the most exact word, `paper_regime`
+    the paper's. `idle_by_cause` is known of traces. `notes` are what a reader has to know.
+    """
+
+    source: str
+    case: str
+    mode: str
+    status: Status
+    reason: str | None
+    latency: Estimate | None = None
+    device_bound: Estimate | None = None
+    launch_bound: Estimate | None = None
+    graph_bound: Estimate | None = None
+    busy: Estimate | None = None
+    idle: Estimate | None = None
+    launches: int | None = None
+    operations: int | None = None
+    tax: Estimate | None = None
+    tax_share: Estimate | None = None
+    regime: str | None = None
+    paper_regime: str | None = None
+    why: str | None = None
+    idle_by_cause: tuple[tuple[str, float], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def rows_of_result(source: str, result: Result, floor: Result | None = None) -> list[BoundRow]:
+    """A row for every case of `result`, by its own floor rows or those of `floor`."""
+    return [_of_case(source, each) for each in result_bounds(result, floor)]
+
+
+def rows_of_trace(source: str, trace: Trace) -> list[BoundRow]:
+    """A row for every step of the profiler, or for the whole trace where it has none."""
+    steps = analyse_steps(trace, profiler_steps(trace) or whole(trace))
+    return [_of_step(source, each) for each in steps]
+
+
+def _of_case(source: str, found: CaseBounds) -> BoundRow:
+    case, bounds = found.case, found.bounds
+    label = case_label(case)
+    if bounds is None:
+        status: Status = "failed" if case.status == "failed" else "skipped"
+        return BoundRow(source, label, case.mode, status, found.reason)
+    binds = found.regime
+    return BoundRow(
+        *(source, label, case.mode, "ok", found.reason),
+        latency=bounds.latency,
+        device_bound=bounds.device.seconds if bounds.device else None,
+        launch_bound=bounds.launch.seconds if bounds.launch else None,
+        graph_bound=bounds.graph.seconds if bounds.graph else None,
+        busy=found.busy,
+        idle=found.idle,
+        launches=found.launches,
+        operations=found.operations,
+        tax=bounds.tax,
+        tax_share=bounds.tax_share,
+        regime=binds.text if binds else None,
+        paper_regime=binds.paper if binds else None,
+        why=binds.reason if binds else None,
+        notes=found.notes,
+    )
+
+
+def case_label(case: Case) -> str:
+    """A case in words, without its mode: ``bert_base cpu fp32 batch 1 sequence 128``."""
+    sizes = [f"{name} {size}" for name, size in workload_sizes(case).items()]
+    more = [case.lengths] if case.lengths else []
+    return " ".join([case.model, case.device, case.dtype, *sizes, *more])
+
+
+def _of_step(source: str, step: Step) -> BoundRow:
+    where = "" if step.device is None else f" cuda:{step.device}"
+    causes: Sequence[tuple[str, float]] = [
+        (cause, part.value) for cause, part in step.idle_by_cause.items()
+    ]
+    return BoundRow(
+        source,
+        f"{step.window.label}{where}",
+        "trace",
+        "skipped",
+        NO_DEVICE if step.device is None else NO_FLOOR,
+        latency=step.latency,
+        busy=step.busy,
+        idle=step.idle,
+        launches=sum(step.launches.values()),
+        operations=sum(step.operations.values()),
+        idle_by_cause=tuple(causes),
+    )
