@@ -1,0 +1,153 @@
+"""The command ``bound_analysis``: what explains the latencies in a file."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from fake_results import environment
+from floor_results import US, floor_result
+from profiler_traces import annotation, launched, trace_text
+from stand_in import OLD_RESULT
+from test_case_bounds import LATENCY_US, case, on_cpu
+
+from ftax_micro import cli
+from ftax_micro.bound_analysis import command
+from ftax_micro.results import Result, save_result
+
+# What other programs read.
+COLUMNS = [
+    *("source", "case", "regime", "latency_s", "device_bound_s", "launch_bound_s"),
+    *("graph_bound_s", "busy_s", "idle_s", "launches", "tax_s", "tax_low_s", "tax_high_s"),
+    *("tax_share", "status", "reason"),
+]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.run(command, [str(each) for each in arguments])
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def models(*cases: object, floor: bool = True) -> Result:
+    found = floor_result()
+    rows = found.measurements if floor else []
+    return msgspec.structs.replace(
+        found, kind="model_latency", cases=list(cases), measurements=rows
+    )
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    untraced = case(mode="torchscript", device_pass=None)
+    broken = case(mode="onnxruntime", status="failed", reason="no operator", latency=None, blocks=[])
+    save_result(models(case(), untraced, broken), tmp_path / "models.json")
+    return tmp_path / "models.json"
+
+
+def test_csv_has_the_promised_columns_first_and_a_row_for_each_case(run: Run, saved: Path) -> None:
+    code, out, _ = run(saved, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0
+    assert list(rows[0])[: len(COLUMNS)] == COLUMNS
+    assert [(row["mode"], row["status"]) for row in rows] == [
+        ("eager", "ok"),
+        ("torchscript", "skipped"),
+        ("onnxruntime", "failed"),
+    ]
+    first = rows[0]
+    assert float(first["latency_s"]) == pytest.approx(LATENCY_US * US)
+    assert float(first["tax_low_s"]) <= float(first["tax_s"]) <= float(first["tax_high_s"])
+    assert float(first["tax_s"]) + float(first["launch_bound_s"]) == pytest.approx(
+        LATENCY_US * US, rel=1e-4
+    )
+    assert (first["source"], first["regime"]) == ("models.json", "framework-bound")
+    assert (first["paper_regime"], first["launches"]) == ("framework-bound", "5")
+    assert rows[1]["reason"] == "the device was not traced"
+
+
+def test_the_table_says_in_words_what_binds(run: Run, saved: Path) -> None:
+    _, out, _ = run(saved)
+    assert "eager: framework-bound, " in out
+    assert "onnxruntime: failed, no operator" in out
+    markdown = run(saved, "--format", "markdown")[1]
+    assert markdown.startswith("| case | mode | latency |")
+    rows = json.loads(run(saved, "--format", "json")[1])["rows"]
+    assert rows[0]["regime"] == "framework-bound"
+
+
+def test_without_a_floor_the_reason_is_told_and_floor_gives_one(
+    run: Run, saved: Path, tmp_path: Path
+) -> None:
+    save_result(models(case(), floor=False), tmp_path / "bare.json")
+    assert "was not measured on" in run(tmp_path / "bare.json")[1]
+    code, out, err = run(tmp_path / "bare.json", "--floor", saved)
+    assert (code, err) == (0, "")
+    assert "eager: framework-bound, " in out
+
+
+def test_a_floor_of_another_machine_is_pointed_out(run: Run, saved: Path, tmp_path: Path) -> None:
+    other = msgspec.structs.replace(floor_result(), environment=environment(hostname="elsewhere"))
+    save_result(other, tmp_path / "floor.json")
+    _, _, err = run(saved, "--floor", tmp_path / "floor.json")
+    assert "quiet" in err
+    assert "elsewhere" in err
+
+
+def test_a_cpu_case_without_a_twin_says_what_is_missing(run: Run, tmp_path: Path) -> None:
+    save_result(models(on_cpu(100.0)), tmp_path / "a.json")
+    assert "twin" in run(tmp_path / "a.json")[1]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_steps_of_a_trace_are_told_with_their_idle_time_by_cause(
+    run: Run, tmp_path: Path, packed: bool
+) -> None:
+    events = [annotation("ProfilerStep#1", 0, 100), *launched(1, 10, 5, 20, 30)]
+    path = tmp_path / ("trace.json.gz" if packed else "trace.json")
+    data = trace_text(events)
+    path.write_bytes(gzip.compress(data) if packed else data)
+    code, out, _ = run(path)
+    assert code == 0
+    assert "ProfilerStep#1 cuda:0: idle by cause: " in out
+    (row,) = csv.DictReader(io.StringIO(run(path, "--format", "csv")[1]))
+    assert float(row["latency_s"]) == pytest.approx(100e-6)
+    assert float(row["busy_s"]) == pytest.approx(30e-6)
+    assert (row["status"], row["launches"]) == ("skipped", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "the following arguments are required: FILE"),
+        (["/nowhere.json"], "/nowhere.json: No such file"),
+        ([OLD_RESULT], "is a result of launch_floor: it has no models to analyse"),
+        ([OLD_RESULT, "--format", "tablee"], "did you mean table"),
+        ([OLD_RESULT, "--floor", "/nowhere.json"], "/nowhere.json"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[object], words: str, run: Run) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", b'{"traceEvents": []}', b"\x1f\x8bnonsense"])
+def test_what_is_neither_result_nor_trace_is_one_line(
+    data: bytes, run: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_bytes(data)
+    code, out, err = run(tmp_path / "a.json")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "a.json" in err
