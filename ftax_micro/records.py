@@ -179,7 +179,8 @@ class DeviceOperation(Record, frozen=True, kw_only=True):
 
     `call` is the index of the host call it came from, None where the trace has none; one call of a
     graph launch has many. `start_s` (after the forward's begin) and `duration_s` have one value per
-    forward.
+    forward. `stream` is the tracer's number of its stream, in the first forward; None where it does
+    not say.
     """
 
     kind: Literal["kernel", "copy", "set"]
@@ -188,6 +189,7 @@ class DeviceOperation(Record, frozen=True, kw_only=True):
     start_s: list[float]
     duration_s: list[float]
     shape: KernelShape | None = None
+    stream: int | None = None
 
 
 class DevicePass(Record, frozen=True, kw_only=True):

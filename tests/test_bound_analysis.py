@@ -51,7 +51,9 @@ def models(*cases: object, floor: bool = True) -> Result:
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     untraced = case(mode="torchscript", device_pass=None)
-    broken = case(mode="onnxruntime", status="failed", reason="no operator", latency=None, blocks=[])
+    broken = case(
+        mode="onnxruntime", status="failed", reason="no operator", latency=None, blocks=[]
+    )
     save_result(models(case(), untraced, broken), tmp_path / "models.json")
     return tmp_path / "models.json"
 

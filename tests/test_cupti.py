@@ -110,7 +110,8 @@ SHAPE = KernelShape(grid=(8, 2, 1), block=(256, 1, 1), registers=32, shared_byte
 def kernel(correlation: int, start: int, end: int) -> SimpleNamespace:
     sizes = {f"{what}_{axis}": 1 for what in ("grid", "block") for axis in "xyz"}
     sizes |= {"grid_x": 8, "grid_y": 2, "block_x": 256, "registers_per_thread": 32}
-    sizes |= {"static_shared_memory": 1024, "dynamic_shared_memory": 512, "graph_node_id": 0}
+    sizes |= {"static_shared_memory": 1024, "dynamic_shared_memory": 512}
+    sizes |= {"graph_node_id": 0, "stream_id": 7}
     return SimpleNamespace(
         kind=10, correlation_id=correlation, start=start, end=end, name="ftax_null", **sizes
     )
@@ -118,7 +119,13 @@ def kernel(correlation: int, start: int, end: int) -> SimpleNamespace:
 
 def transfer(kind: int, correlation: int, copy_kind: int = 0) -> SimpleNamespace:
     return SimpleNamespace(
-        kind=kind, correlation_id=correlation, start=5, end=9, copy_kind=copy_kind, graph_node_id=3
+        kind=kind,
+        correlation_id=correlation,
+        start=5,
+        end=9,
+        copy_kind=copy_kind,
+        graph_node_id=3,
+        stream_id=7,
     )
 
 
@@ -147,7 +154,7 @@ def test_records_are_taken_once(cupti: Cupti) -> None:
         TracedCall(1, 10, 20, "cuLaunchKernel"),
         TracedCall(2, 50, 60, "cudaLaunchKernel"),
     ]
-    assert trace.operations == [TracedOperation(1, "ftax_null", 30, 40, shape=SHAPE)]
+    assert trace.operations == [TracedOperation(1, "ftax_null", 30, 40, stream=7, shape=SHAPE)]
     assert trace.dropped == 0
     again = tracer.take()
     assert (again.calls, again.operations) == ([], [])
@@ -160,8 +167,8 @@ def test_copies_and_sets_are_operations_and_the_names_of_calls_are_asked_for_onc
     cupti.waiting = [call(1, 1, 2), transfer(1, 1, CopyKind.DTOH), transfer(2, 2), call(2, 3, 4)]
     trace = tracer.take()
     assert trace.operations == [
-        TracedOperation(1, "copy DTOH", 5, 9, kind="copy", graph_node=3),
-        TracedOperation(2, "set", 5, 9, kind="set", graph_node=3),
+        TracedOperation(1, "copy DTOH", 5, 9, kind="copy", stream=7, graph_node=3),
+        TracedOperation(2, "set", 5, 9, kind="set", stream=7, graph_node=3),
     ]
     assert [asked for asked in cupti.asked if asked.startswith("name")] == ["name 1 307"]
 

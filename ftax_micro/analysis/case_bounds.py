@@ -20,6 +20,7 @@ from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
 _KINDS = {"kernel": CallKind.LAUNCH, "copy": CallKind.COPY, "set": CallKind.SET}
+NO_STREAM = -1
 # In the name of every call that replays: cuGraphLaunch, cudaGraphLaunch_ptsz, hipGraphLaunch.
 _REPLAY = "GraphLaunch"
 TRACED_PACE = "the host's times are those under the tracer, since it waits inside the forward"
@@ -93,13 +94,14 @@ def device_work(found: DevicePass, host_s: float | None = None) -> DeviceWork:
     """The work of a device pass, its operations in the order of their starts.
 
     Calls begin after the same share of the host's time as under the tracer, `host_s` in all; None:
-    when they began under the tracer. Records do not tell streams apart: what runs side by side is
-    not chained.
+    when they began under the tracer. Where the tracer did not tell streams apart, all are one, in
+    which what runs side by side is not chained.
     """
     durations = _places([each.duration_s for each in found.operations], found)
     starts = _places([each.start_s for each in found.operations], found)
     order = np.argsort(np.median(starts, axis=0), kind="stable")
-    stream = np.zeros(order.size, dtype=np.int64)
+    told = [NO_STREAM if each.stream is None else each.stream for each in found.operations]
+    stream = np.array(told, dtype=np.int64)[order]
     call = np.array([NO_CALL if o.call is None else o.call for o in found.operations], dtype=int)
     kind = np.array([_KINDS[each.kind] for each in found.operations], dtype=int)
     begins = _places([each.begin_s for each in found.calls], found)

@@ -26,7 +26,8 @@ class TracedCall:
 class TracedOperation:
     """One kernel, copy or set on the device; nanoseconds on the same clock as the calls'.
 
-    `graph_node` is other than 0 where a graph's replay ran it; one replay is one call.
+    `graph_node` is other than 0 where a graph's replay ran it; one replay is one call. `stream` is
+    the tracer's number of the stream it ran in, None where it does not say.
     """
 
     correlation: int
@@ -36,6 +37,7 @@ class TracedOperation:
     kind: Literal["kernel", "copy", "set"] = "kernel"
     graph_node: int = 0
     shape: KernelShape | None = None
+    stream: int | None = None
 
 
 @dataclass(frozen=True)

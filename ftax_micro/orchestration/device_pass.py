@@ -164,6 +164,7 @@ def _operations(
                 for each in laid
             ],
             shape=first.shape,
+            stream=first.stream,
         )
         for place, first in enumerate(laid[0].operations)
     ]

@@ -208,6 +208,7 @@ def _kernel(record: Any) -> TracedOperation:
         record.end,
         graph_node=record.graph_node_id,
         shape=shape,
+        stream=record.stream_id,
     )
 
 
@@ -223,6 +224,7 @@ def _transfer(record: Any, kind: Literal["copy", "set"], name: str) -> TracedOpe
         record.end,
         kind=kind,
         graph_node=record.graph_node_id,
+        stream=record.stream_id,
     )
 
 

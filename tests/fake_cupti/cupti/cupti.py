@@ -62,6 +62,7 @@ class _Record:
     """As the real ones, it dies with its buffer."""
 
     cbid = graph_node_id = dynamic_shared_memory = static_shared_memory = 0
+    stream_id = 7
     grid_x = grid_y = grid_z = block_x = block_y = block_z = registers_per_thread = 1
 
     def __init__(self, raw: _Raw) -> None:
