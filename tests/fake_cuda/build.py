@@ -73,15 +73,19 @@ def _digest(*parts: str | bytes) -> str:
     return sha.hexdigest()[:16]
 
 
-def _run(command: Sequence[str], output: Path) -> Path:
-    """Runs `command -o output` unless the output is there; appears whole or not at all."""
+def _run(command: Sequence[str], output: Path, text: str = "") -> Path:
+    """Runs `command -o output` on the input `text` unless the output is there; appears whole or
+    not at all.
+    """
     if output.exists():
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=output.parent, prefix=output.stem)
     os.close(handle)
     try:
-        subprocess.run([*command, "-o", name], check=True, capture_output=True, text=True)
+        subprocess.run(
+            [*command, "-o", name], input=text, check=True, capture_output=True, text=True
+        )
         Path(name).replace(output)
     except subprocess.CalledProcessError as error:
         raise RuntimeError(f"{' '.join(command)}\n{error.stderr}") from error
@@ -105,10 +109,12 @@ class Builder:
         headers = [*sorted(SOURCES.glob("*.hpp")), SOURCES / "keys.def", include / "cuda.h"]
         self._common = _digest(self.compiler, *self.flags, *(p.read_bytes() for p in headers))
 
-    def _compile(self, source: Path, defines: Sequence[str] = ()) -> Path:
-        digest = _digest(self._common, source.read_bytes(), *defines)
-        output = self.folder / "objects" / f"{source.stem}-{digest}.o"
-        return _run([self.compiler, *self.flags, *defines, "-c", str(source)], output)
+    def _compile(self, name: str, sources: Sequence[Path], defines: Sequence[str] = ()) -> Path:
+        """One object of all `sources`: their headers, most of a compiler's work, are read once."""
+        digest = _digest(self._common, *(each.read_bytes() for each in sources), *defines)
+        output = self.folder / "objects" / f"{name}-{digest}.o"
+        unit = "".join(f'#include "{each}"\n' for each in sources)
+        return _run([self.compiler, *self.flags, *defines, "-x", "c++", "-c", "-"], output, unit)
 
     def _link(
         self,
@@ -142,13 +148,16 @@ class Builder:
     def driver(self, version: str = "13.0", *, stub: bool = False) -> Path:
         """The fake libcuda posing as `version`; with `stub`, as the toolkit's stub library."""
         number = VERSIONS[version]
-        sources = [p for p in sorted(SOURCES.glob("*.cpp")) if p.stem != "runtime"]
-        defines = {"version": [f"-DFAKE_CUDA_VERSION={number}", f"-DFAKE_CUDA_STUB={int(stub)}"]}
+        apart = {SOURCES / "runtime.cpp", SOURCES / "version.cpp"}
+        sources = sorted({*SOURCES.glob("*.cpp")} - apart)
         with ThreadPoolExecutor(JOBS) as pool:
-            objects = pool.map(lambda p: self._compile(p, defines.get(p.stem, [])), sources)
+            units = [(f"driver{job}", sources[job::JOBS]) for job in range(JOBS)]
+            objects = [*pool.map(lambda unit: self._compile(*unit), units)]
+        defines = [f"-DFAKE_CUDA_VERSION={number}", f"-DFAKE_CUDA_STUB={int(stub)}"]
+        objects.append(self._compile("version", [SOURCES / "version.cpp"], defines))
         hidden = [name for name, since in SINCE.items() if since > number]
         name = f"libfakecuda-{version}{'-stub' if stub else ''}"
-        return self._link(name, list(objects), hidden)
+        return self._link(name, objects, hidden)
 
     def runtime(
         self, version: str = "13.0", *, library_calls: bool = True, soname: str = ""
@@ -158,7 +167,7 @@ class Builder:
         `soname` is what the dynamic loader knows it by once it is loaded; by default its file's
         name.
         """
-        runtime_object = self._compile(SOURCES / "runtime.cpp")
+        runtime_object = self._compile("runtime", [SOURCES / "runtime.cpp"])
         hidden = () if library_calls else LIBRARY_CALLS
         name = f"libfakecudart-{version}{'' if library_calls else '-old'}"
         name += f"-{soname}" if soname else ""
