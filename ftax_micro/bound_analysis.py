@@ -13,7 +13,8 @@ from ftax_micro import cli
 from ftax_micro.errors import UnreadableResultError, UsageError
 
 if TYPE_CHECKING:
-    from ftax_micro.analysis.bounds_view import BoundRow
+    from ftax_micro.analysis.sheet import Sheet
+    from ftax_micro.analysis.views.contract import Question, Source
     from ftax_micro.results import Result
 
 _EPILOG = """\
@@ -30,6 +31,7 @@ traces it tells latency, busy and idle time by cause, not yet bounds.
 
 exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be written
 """
+DEFAULT_VIEWS = ("bounds",)
 # Enough for the first keys of a result.
 _HEAD_BYTES = 4096
 
@@ -48,7 +50,7 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
     )
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         type=Path,
         metavar="FILE",
         help="results of model_latency or of the main job, and traces of the PyTorch profiler "
@@ -61,6 +63,25 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         help="a result with the launch floor (default: each file's own)",
     )
     parser.add_argument(
+        "--view",
+        action="append",
+        metavar="NAME",
+        help="what to show, by commas (default: bounds); --list shows all",
+    )
+    parser.add_argument("--list", action="store_true", help="show the views and end")
+    parser.add_argument(
+        "--annotation", metavar="NAME", help="cut traces at the annotations of that name"
+    )
+    parser.add_argument(
+        "--whole", action="store_true", help="take traces whole (default: the profiler's steps)"
+    )
+    parser.add_argument(
+        "--sort",
+        metavar="COLUMN",
+        help="order rows by a column of the CSV, the largest first; -COLUMN the other way",
+    )
+    parser.add_argument("--top", type=_count, metavar="N", help="show the first N rows")
+    parser.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
     )
     return parser
@@ -69,30 +90,63 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
 def command(argv: Sequence[str] | None = None) -> int:
     """Parse, load, compute, render. Returns the exit code."""
     args = build_parser().parse_args(argv)
-    from ftax_micro.reporters import BOUND_REPORTERS
+    from ftax_micro.analysis.views import VIEWS
+    from ftax_micro.reporters import SHEET_REPORTERS
 
-    render = BOUND_REPORTERS.open(args.format)
-    floor = _floor(args.floor) if args.floor else None
-    rows = [row for path in args.files for row in _rows(path, floor)]
-    cli.write_output(render(rows))
+    if args.list:
+        width = max(map(len, VIEWS))
+        lines = [f"{name:<{width}}  {VIEWS.open(name).summary}\n" for name in VIEWS]
+        cli.write_output("".join(lines))
+        return 0
+    render = SHEET_REPORTERS.open(args.format)
+    wanted = [name.strip() for text in args.view or DEFAULT_VIEWS for name in text.split(",")]
+    views = [VIEWS.open(name) for name in dict.fromkeys(wanted)]
+    question = _question(args)
+    cli.write_output(render([_cut(view.build(question), args) for view in views]))
     return 0
 
 
-def _rows(path: Path, floor: Result | None) -> list[BoundRow]:
-    from ftax_micro.analysis.bounds_view import rows_of_result, rows_of_trace
+def _cut(sheet: Sheet, args: argparse.Namespace) -> Sheet:
+    from ftax_micro.analysis.sheet import ordered, topmost
+
+    sheet = ordered(sheet, args.sort) if args.sort else sheet
+    return topmost(sheet, args.top) if args.top else sheet
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
+    return int(text)
+
+
+def _question(args: argparse.Namespace) -> Question:
+    from ftax_micro.analysis.views.contract import Question
+
+    if not args.files:
+        raise UsageError("the following arguments are required: FILE")
+    if args.annotation is not None and args.whole:
+        raise UsageError("--annotation cuts traces, --whole does not: choose one")
+    floor = _floor(args.floor) if args.floor else None
+    sources = tuple(_source(path) for path in args.files)
+    for path, source in zip(args.files, sources, strict=True):
+        if floor is not None and source.result is not None:
+            _warn_of_another_machine(path, source.result, floor)
+    return Question(sources, floor, args.annotation, args.whole)
+
+
+def _source(path: Path) -> Source:
+    from ftax_micro.analysis.views.contract import Source
 
     if not _is_result(path):
         from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
 
-        return rows_of_trace(path.name, read_pytorch_trace(path))
+        return Source(path.name, trace=read_pytorch_trace(path))
     from ftax_micro.results import load_result
 
     result = load_result(path)
     if not result.cases:
         raise UsageError(f"{path} is a result of {result.kind}: it has no models to analyse")
-    if floor is not None:
-        _warn_of_another_machine(path, result, floor)
-    return rows_of_result(path.name, result, floor)
+    return Source(path.name, result=result)
 
 
 def _is_result(path: Path) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
 from ftax_micro.analysis.latency_view import workload_sizes
 from ftax_micro.analysis.traces.events import Trace
-from ftax_micro.analysis.traces.steps import Step, analyse_steps, profiler_steps, whole
+from ftax_micro.analysis.traces.steps import Step, Window, analyse_steps
 from ftax_micro.records import Case, Status
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
@@ -54,10 +54,9 @@ def rows_of_result(source: str, result: Result, floor: Result | None = None) -> 
     return [_of_case(source, each) for each in result_bounds(result, floor)]
 
 
-def rows_of_trace(source: str, trace: Trace) -> list[BoundRow]:
-    """A row for every step of the profiler, or for the whole trace where it has none."""
-    steps = analyse_steps(trace, profiler_steps(trace) or whole(trace))
-    return [_of_step(source, each) for each in steps]
+def rows_of_trace(source: str, trace: Trace, windows: Sequence[Window]) -> list[BoundRow]:
+    """A row for every window of the trace on every device."""
+    return [_of_step(source, each) for each in analyse_steps(trace, windows)]
 
 
 def _of_case(source: str, found: CaseBounds) -> BoundRow:

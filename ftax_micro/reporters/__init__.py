@@ -54,13 +54,13 @@ LADDER_REPORTERS = Registry(
     },
 )
 
-BOUND_REPORTERS = Registry(
+SHEET_REPORTERS = Registry(
     "format",
     {
-        "table": "ftax_micro.reporters.bounds:render_table",
-        "csv": "ftax_micro.reporters.bounds:render_csv",
-        "json": "ftax_micro.reporters.bounds:render_json",
-        "markdown": "ftax_micro.reporters.bounds:render_markdown",
+        "table": "ftax_micro.reporters.sheets:render_table",
+        "csv": "ftax_micro.reporters.sheets:render_csv",
+        "json": "ftax_micro.reporters.sheets:render_json",
+        "markdown": "ftax_micro.reporters.sheets:render_markdown",
     },
 )
 

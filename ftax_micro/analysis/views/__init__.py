@@ -1,0 +1,12 @@
+"""Views of a bound analysis, one file each, opened by name."""
+
+from __future__ import annotations
+
+from ftax_micro.registry import Registry
+
+VIEWS = Registry(
+    "view",
+    {
+        "bounds": "ftax_micro.analysis.views.bounds:VIEW",
+    },
+)

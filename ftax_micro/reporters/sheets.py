@@ -1,0 +1,172 @@
+"""Sheets as a table, CSV, JSON and markdown, whatever they are about."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ftax_micro.analysis.sheet import Cell, Column, Sheet, Unit, table_columns
+from ftax_micro.errors import UsageError
+from ftax_micro.reporters.markdown import bullet_list, markdown_table
+from ftax_micro.reporters.table import Page
+from ftax_micro.stats import Estimate
+from ftax_micro.units import digits_for, format_seconds
+
+_SUFFIX = {Unit.SECONDS: "_s"}
+
+
+def render_csv(sheets: Sequence[Sheet]) -> str:
+    """All rows of one sheet, under the columns' names with their units; empty: no value.
+
+    Errors: `UsageError` for several sheets, whose columns differ.
+    """
+    if len(sheets) != 1:
+        names = ", ".join(sheet.name for sheet in sheets)
+        raise UsageError(f"CSV holds one table: choose one of {names}")
+    (sheet,) = sheets
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([name for column in sheet.columns for name in _csv_names(column)])
+    for row in sheet.rows:
+        pairs = zip(row.cells, sheet.columns, strict=True)
+        writer.writerow([cell for pair in pairs for cell in _csv_cells(*pair)])
+    return text.getvalue()
+
+
+def render_json(sheets: Sequence[Sheet]) -> str:
+    """All sheets, a list of objects each; an estimate as value, low, high, times in seconds."""
+    content = {
+        "kind": "bound_analysis",
+        "sheets": [
+            {
+                "name": sheet.name,
+                "rows": [
+                    {
+                        _key(column): _plain(cell)
+                        for column, cell in zip(sheet.columns, row.cells, strict=True)
+                    }
+                    for row in sheet.rows
+                ],
+                "lines": list(sheet.lines),
+            }
+            for sheet in sheets
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
+
+
+def render_markdown(sheets: Sequence[Sheet]) -> str:
+    """A heading, a table and a list of its sentences for each sheet."""
+    parts = []
+    for sheet in sheets:
+        headings, rows, _ = _shown(sheet)
+        parts += [f"## {sheet.title}"] if sheet.title else []
+        parts += [markdown_table(headings, rows)] if rows else []
+        parts += [bullet_list(sheet.lines)] if sheet.lines else []
+    return "\n\n".join(parts) + "\n"
+
+
+def render_table(sheets: Sequence[Sheet]) -> str:
+    """A table and its sentences for each sheet."""
+    page = Page()
+    for index, sheet in enumerate(sheets):
+        if index:
+            page.line("")
+        add_sheet(page, sheet)
+    return page.text()
+
+
+def add_sheet(page: Page, sheet: Sheet) -> None:
+    """One sheet on a page: its table, what did not fit, its sentences."""
+    headings, rows, columns = _shown(sheet)
+    places = range(len(columns))
+    if rows:
+        spare = [place for place in places if columns[place].spare is not None]
+        page.table(
+            sheet.title,
+            headings,
+            rows,
+            right=[place for place in places if columns[place].unit is not Unit.TEXT],
+            folding=[place for place in places if columns[place].folds],
+            spare=sorted(spare, key=lambda place: columns[place].spare or 0),
+        )
+        page.say_what_was_left_out()
+    elif sheet.title:
+        page.line(sheet.title, "bold")
+    for line in sheet.lines:
+        page.line(line)
+
+
+def _shown(sheet: Sheet) -> tuple[list[str], list[list[str]], list[Column]]:
+    places = table_columns(sheet)
+    columns = [sheet.columns[place] for place in places]
+    rows = [
+        [cell_text(row.cells[place], sheet.columns[place]) for place in places]
+        for row in sheet.rows
+        if row.shown
+    ]
+    return [column.heading or "" for column in columns], rows, columns
+
+
+def cell_text(cell: Cell, column: Column) -> str:
+    """A cell of a table; a dash where there is no value."""
+    if cell is None or cell == "":
+        return "–"
+    if isinstance(cell, str):
+        return cell
+    found = cell if isinstance(cell, Estimate) else Estimate(cell, None, None)
+    if column.unit is Unit.SECONDS:
+        return _seconds(found, interval=column.interval)
+    if column.unit is Unit.SHARE:
+        return _share(found, interval=column.interval)
+    if column.unit is Unit.RATIO:
+        return _ratio(found, interval=column.interval)
+    return f"{found.value:,.0f}" if column.unit is Unit.COUNT else f"{found.value:g}"
+
+
+def _seconds(found: Estimate, *, interval: bool) -> str:
+    if not interval or found.low is None or found.high is None:
+        return format_seconds(found.value)
+    digits = digits_for(found.value, (found.high - found.low) / 2)
+    return f"{digits.text(found.value)} ({digits.interval(found.low, found.high)})"
+
+
+def _share(found: Estimate, *, interval: bool) -> str:
+    if not interval or found.low is None or found.high is None:
+        return f"{found.value * 100:.0f} %"
+    return f"{found.value * 100:.0f} % ({found.low * 100:.0f} … {found.high * 100:.0f} %)"
+
+
+def _ratio(found: Estimate, *, interval: bool) -> str:
+    if not interval or found.low is None or found.high is None:
+        return f"{found.value:.3g}"
+    return f"{found.value:.3g} ({found.low:.3g} … {found.high:.3g})"
+
+
+def _key(column: Column) -> str:
+    return column.name + _SUFFIX.get(column.unit, "")
+
+
+def _csv_names(column: Column) -> list[str]:
+    ends = ("", "_low", "_high") if column.interval else ("",)
+    return [f"{column.name}{end}{_SUFFIX.get(column.unit, '')}" for end in ends]
+
+
+def _csv_cells(cell: Cell, column: Column) -> list[str | int]:
+    if isinstance(cell, Estimate):
+        values = [cell.value, cell.low, cell.high]
+        return [_number(value) for value in values[: 3 if column.interval else 1]]
+    one = _number(cell) if isinstance(cell, float) else cell
+    return ["" if one is None else one, *([""] * 2 if column.interval else [])]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+def _plain(cell: Cell) -> Any:
+    return cell._asdict() if isinstance(cell, Estimate) else cell

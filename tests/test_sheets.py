@@ -1,0 +1,105 @@
+"""Sheets: order, cut, and every output format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+
+from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit, ordered, topmost
+from ftax_micro.errors import UnknownNameError, UsageError
+from ftax_micro.reporters.sheets import render_csv, render_json, render_markdown, render_table
+from ftax_micro.stats import Estimate
+
+COLUMNS = (
+    Column("source", None),
+    Column("case", "case"),
+    Column("calls", "calls", Unit.COUNT),
+    Column("tax", "tax", Unit.SECONDS, interval=True),
+    Column("tax_share", "share", Unit.SHARE, interval=True),
+    Column("ratio", "ratio", Unit.RATIO),
+)
+FIRST = Row(("a.json", "<b>", 1200, Estimate(1e-3, 0.9e-3, 1.1e-3), Estimate(0.5, 0.4, 0.6), 2.5))
+SECOND = Row(("a.json", "add", 7, 2e-3, None, None))
+LAST = Row(("a.json", "zero", None, None, None, None), shown=False)
+SHEET = Sheet("ops", "Operations", COLUMNS, (FIRST, SECOND, LAST), ("zero: skipped, no event",))
+
+
+def cases(sheet: Sheet) -> list[Cell]:
+    return [row.cells[1] for row in sheet.rows]
+
+
+def test_a_row_that_does_not_fit_its_columns_is_refused() -> None:
+    with pytest.raises(ValueError, match="ops: 1 cells for 6 columns"):
+        Sheet("ops", None, COLUMNS, (Row(("a.json",)),))
+
+
+@pytest.mark.parametrize(
+    ("column", "order"),
+    [
+        ("tax_s", ["add", "<b>", "zero"]),
+        ("tax", ["add", "<b>", "zero"]),
+        ("-tax", ["<b>", "add", "zero"]),
+        ("calls", ["<b>", "add", "zero"]),
+        ("case", ["<b>", "add", "zero"]),
+        ("-case", ["zero", "add", "<b>"]),
+        ("tax_share", ["<b>", "add", "zero"]),
+    ],
+)
+def test_rows_go_by_a_column_and_those_without_a_value_last(column: str, order: list[str]) -> None:
+    assert cases(ordered(SHEET, column)) == order
+
+
+def test_an_unknown_column_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean calls"):
+        ordered(SHEET, "call")
+
+
+def test_the_first_rows_and_how_many_are_missing() -> None:
+    cut = topmost(SHEET, 1)
+    assert cases(cut) == ["<b>"]
+    assert cut.lines[0] == "2 of 3 rows not shown: --top 3 shows all"
+    assert topmost(SHEET, 3) is SHEET
+
+
+def test_csv_has_all_rows_and_both_ends_of_an_interval() -> None:
+    rows = list(csv.DictReader(io.StringIO(render_csv([SHEET]))))
+    assert list(rows[0]) == [
+        *("source", "case", "calls", "tax_s", "tax_low_s", "tax_high_s"),
+        *("tax_share", "tax_share_low", "tax_share_high", "ratio"),
+    ]
+    assert [float(rows[0][name]) for name in ("tax_s", "tax_low_s", "tax_high_s")] == [
+        *(1e-3, 0.9e-3, 1.1e-3)
+    ]
+    assert (rows[1]["tax_s"], rows[1]["tax_low_s"], rows[1]["tax_share"]) == ("0.002", "", "")
+    assert [*rows[2].values()][2:] == [""] * 8
+    with pytest.raises(UsageError, match="choose one of ops, ops"):
+        render_csv([SHEET, SHEET])
+
+
+def test_json_has_names_units_and_intervals() -> None:
+    (sheet,) = json.loads(render_json([SHEET]))["sheets"]
+    assert sheet["name"] == "ops"
+    assert sheet["rows"][0]["tax_s"] == {"value": 1e-3, "low": 0.9e-3, "high": 1.1e-3}
+    assert sheet["rows"][2]["tax_s"] is None
+    assert sheet["lines"] == ["zero: skipped, no event"]
+
+
+def test_tables_show_what_has_a_value() -> None:
+    text = render_table([SHEET, Sheet("none", "Nothing here", COLUMNS, ())])
+    head, _, first, *_ = [line for line in text.splitlines() if line][1:]
+    assert head.split() == ["case", "calls", "tax", "share", "ratio"]
+    assert "1,200" in first
+    assert "1.00 ms (0.90 … 1.10 ms)" in first
+    assert "50 % (40 … 60 %)" in first
+    assert text.endswith("zero: skipped, no event\n\nNothing here\n")
+    assert "zero  " not in text
+
+
+def test_markdown_escapes_nothing_away_and_lists_the_sentences() -> None:
+    text = render_markdown([SHEET])
+    assert text.startswith("## Operations\n\n| case | calls | tax | share | ratio |")
+    assert "| add | 7 | 2 ms | – | – |" in text
+    assert text.endswith("- zero: skipped, no event\n")
