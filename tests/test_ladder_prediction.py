@@ -82,3 +82,12 @@ def test_what_cannot_be_predicted_says_why(cases: list[Case], reason: str) -> No
 def test_modes_without_a_rung_and_cases_without_a_time_are_left_out() -> None:
     failed = case("eager", 1.0, status="failed", reason="broke", latency=None, blocks=[])
     assert predict(ladder_rows([EAGER]), [case("cuda_graph", 1.0), failed]) == []
+
+
+def test_more_than_there_is_leaves_nothing_to_others() -> None:
+    found = only(EAGER, case("eager", 50e-3), case("eager", 0.1e-3, twin=True))
+    assert found.share is not None
+    assert found.share.value == pytest.approx(2.01)
+    assert prediction_line(found).endswith(
+        " %), more than there is: here most operations cost less than the rung's"
+    )

@@ -87,16 +87,23 @@ def prediction_line(each: Prediction) -> str:
     where = f"{case.model} {case.mode} on {case.device}"
     if each.predicted is None or each.measured is None or each.share is None:
         return f"{where}: {each.reason}"
-    share, left = each.share, each.left
+    share = each.share
     between = ""
     if share.low is not None and share.high is not None:
         between = f" ({share.low * 100:.0f} … {share.high * 100:.0f} %)"
-    rest = "" if left is None else f", which leaves {format_seconds(left.value)} to {each.rest}"
     return (
         f"{where}: {each.operations:,} operations at the cost of {each.rung} come to "
         f"{format_seconds(each.predicted.value)} of {format_seconds(each.measured.value)} "
-        f"({each.measured_as}): {share.value * 100:.0f} %{between}{rest}"
+        f"({each.measured_as}): {share.value * 100:.0f} %{between}{_rest(each)}"
     )
+
+
+def _rest(each: Prediction) -> str:
+    if each.left is None:
+        return ""
+    if each.left.high is not None and each.left.high < 0:
+        return ", more than there is: here most operations cost less than the rung's"
+    return f", which leaves {format_seconds(each.left.value)} to {each.rest}"
 
 
 def _title(device: DeviceFacts) -> str:
