@@ -228,6 +228,21 @@ def test_a_launch_that_fails_is_an_error_that_names_the_call(
 
 
 @needs_cuda
+def test_what_cannot_be_given_back_is_a_verdict(
+    fake_cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FTAX_MICRO_CUDA_DRIVER", str(fake_cuda.path))
+    with contextlib.closing(LadderDevice("cuda:0")) as device:
+        (row,) = (row for row in device.rows() if row.name == "cuda_graph")
+        fake_cuda.fail("cuGraphExecDestroy", 1, UNKNOWN)
+        (verdict,) = row.measure(row.settings[0], PLAN).verdicts
+        assert verdict.code == "clean_up_failed"
+        assert "cuGraphExecDestroy" in verdict.sentence
+        assert row.measure(row.settings[0], PLAN).verdicts == []
+    fake_cuda.reset()
+
+
+@needs_cuda
 def test_without_a_runtime_library_its_rung_is_skipped(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ftax_micro.devices import open_device
 from ftax_micro.devices.contract import Device, FloorRow, Outcome
@@ -36,15 +36,7 @@ class LadderDevice:
 
     def rows(self) -> Sequence[FloorRow]:
         """The rungs that exist on such a device, the lowest first."""
-        return [
-            FloorRow(
-                rung.name,
-                rung.summary,
-                functools.partial(_measure, rung, self._place),
-                rung.settings(self._place.kind),
-            )
-            for rung in rungs_of(self._place.kind)
-        ]
+        return [self._row(rung) for rung in rungs_of(self._place.kind)]
 
     def state(self) -> DeviceState | None:
         """The device's state at this moment."""
@@ -53,6 +45,14 @@ class LadderDevice:
     def close(self) -> None:
         """Give the device back. Safe to call twice."""
         self._device.close()
+
+    def _row(self, rung: Rung) -> FloorRow:
+        measure: Callable[[Setting, Plan], Outcome] = functools.partial(_measure, rung, self._place)
+        if self._place.kind == "cuda":
+            from ftax_micro.devices.cuda.loops import row_measure
+
+            measure = row_measure(measure)
+        return FloorRow(rung.name, rung.summary, measure, rung.settings(self._place.kind))
 
 
 def rungs_of(kind: str) -> list[Rung]:
