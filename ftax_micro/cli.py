@@ -18,6 +18,7 @@ from ftax_micro.errors import ERROR_PREFIX, FtaxError, Interrupted, OutputError,
 from ftax_micro.units import parse_seconds
 
 if TYPE_CHECKING:
+    from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
 
@@ -228,6 +229,26 @@ def add_output_options(group: argparse._ArgumentGroup, *more_formats: str) -> No
     )
     group.add_argument("--force", action="store_true", help="replace an existing FILE")
     group.add_argument("--format", default="table", help=f"{formats} or markdown (default: table)")
+
+
+def measured_and_shown(
+    measure: Callable[[Interrupts], tuple[Result, int]], show: Callable[[Result], None]
+) -> tuple[Result, int]:
+    """What `measure` gives, shown, and its exit code or that of a signal.
+
+    Until it is shown, Ctrl-C and SIGTERM end the measuring and nothing else: what was measured
+    and saved nowhere would be lost while it is rendered.
+    """
+    from ftax_micro.orchestration.interrupts import catch_signals
+
+    with catch_signals() as interrupts:
+        result, code = measure(interrupts)
+        in_time = interrupts.pending
+        show(result)
+    late = None if in_time else interrupts.pending
+    if late:
+        message(f"ftax-micro: {late}, when all was measured; it is shown")
+    return result, code or (late.exit_code if late else 0)
 
 
 def save_output(result: Result, args: argparse.Namespace) -> int:

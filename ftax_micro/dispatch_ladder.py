@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from ftax_micro.dispatch_ladder_options import build_parser, check_options
 from ftax_micro.errors import UsageError
 
 if TYPE_CHECKING:
+    from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
 
@@ -29,8 +31,12 @@ def command(argv: Sequence[str] | None = None) -> int:
         return _list_rungs(args.format)
     models = _load(args.predict, "model_latency") if args.predict else None
     _check_picture(args)
-    result, code = (_load(args.show, "dispatch_ladder"), 0) if args.show else _measure(args)
-    _show(result, models, args)
+    show = functools.partial(_show, models=models, args=args)
+    if args.show:
+        result, code = _load(args.show, "dispatch_ladder"), 0
+        show(result)
+    else:
+        result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
     failed = sum(row.status == "failed" for row in result.rungs)
     if failed:
         cli.message(f"ftax-micro: {failed} of {len(result.rungs)} rungs failed")
@@ -76,11 +82,10 @@ def _check_picture(args: argparse.Namespace) -> None:
         check_output(args.picture, force=args.force)
 
 
-def _measure(args: argparse.Namespace) -> tuple[Result, int]:
+def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
     """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
-    from ftax_micro.orchestration.interrupts import catch_signals
     from ftax_micro.orchestration.ladder import LadderRun, rung_process, select_ladder
     from ftax_micro.progress import TerminalProgress
     from ftax_micro.results import check_output
@@ -90,12 +95,11 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
     if args.output:
         check_output(args.output, force=args.force)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
-    with catch_signals() as interrupts:
-        measures = rung_process(plan, interrupts, args.watchdog)
-        with TerminalProgress() as progress:
-            run = LadderRun(selection, plan, environment, measures, progress, args.processes)
-            result = run.run()
-        code = cli.save_output(result, args)
+    measures = rung_process(plan, interrupts, args.watchdog)
+    with TerminalProgress() as progress:
+        run = LadderRun(selection, plan, environment, measures, progress, args.processes)
+        result = run.run()
+    code = cli.save_output(result, args)
     if interrupts.pending:
         rows = sum(row.data is not None for row in result.rungs)
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rungs measured")

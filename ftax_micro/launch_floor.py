@@ -36,8 +36,12 @@ def command(argv: Sequence[str] | None = None) -> int:
         refuse_measuring(parser, args)
     if args.list:
         return _list_rows(args.device)
-    result, code = (_load(args.show), 0) if args.show else _measure(args)
-    _show(result, args.format)
+    show = functools.partial(_show, form=args.format)
+    if args.show:
+        result, code = _load(args.show), 0
+        show(result)
+    else:
+        result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
     return code or _verdict(result)
 
 
@@ -67,20 +71,18 @@ def _load(path: Path) -> Result:
     return result
 
 
-def _measure(args: argparse.Namespace) -> tuple[Result, int]:
+def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
     """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
-    from ftax_micro.orchestration.interrupts import catch_signals
     from ftax_micro.results import check_output
 
     plan = cli.sampling_plan(args)
     if args.output:
         check_output(args.output, force=args.force)
-    with catch_signals() as interrupts:
-        if args.processes > 1:
-            result = _in_processes(args, interrupts)
-        else:
-            result = _here(args, plan, interrupts)
-        code = cli.save_output(result, args)
+    if args.processes > 1:
+        result = _in_processes(args, interrupts)
+    else:
+        result = _here(args, plan, interrupts)
+    code = cli.save_output(result, args)
     if interrupts.pending:
         rows = sum(m.data is not None for m in result.measurements)
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rows measured")

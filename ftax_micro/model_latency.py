@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,11 +34,12 @@ def command(argv: Sequence[str] | None = None) -> int:
     LATENCY_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
     if args.list:
         return _list_models()
+    show = functools.partial(_show, form=args.format)
     if args.show:
         result, code = _load(args.show), 0
+        show(result)
     else:
-        result, code = _measure(args)
-    _show(result, args.format)
+        result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
     failed = sum(case.status == "failed" for case in result.cases)
     if failed:
         cli.message(f"ftax-micro: {failed} of {len(result.cases)} cases failed")
@@ -53,11 +55,10 @@ def _load(path: Path) -> Result:
     return result
 
 
-def _measure(args: argparse.Namespace) -> tuple[Result, int]:
+def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
     """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
-    from ftax_micro.orchestration.interrupts import catch_signals
     from ftax_micro.orchestration.latency_file import GrowingFile
     from ftax_micro.results import check_output
 
@@ -66,7 +67,7 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
     if args.output:
         check_output(args.output, force=args.force or args.resume)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
-    with catch_signals() as interrupts, contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
         file = stack.enter_context(GrowingFile(args.output)) if args.output else None
         run = _run(args, tasks, plan, environment, interrupts)
         if file:
