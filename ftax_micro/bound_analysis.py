@@ -21,12 +21,15 @@ _EPILOG = """\
 examples:
   python -m ftax_micro.model_latency --model bert_base,resnet50 --twin --machine -o models.json
   python -m ftax_micro.bound_analysis models.json            bounds, tax and regime of every case
-  python -m ftax_micro.bound_analysis models.json --floor floor.json
+  python -m ftax_micro.bound_analysis models.json floor.json ladder.json --view estimates,splits
+  python -m ftax_micro.bound_analysis models.json --view what_if --other-floor faster_gpu.json
+  python -m ftax_micro.bound_analysis a100.json h100.json --paper
   python -m ftax_micro.bound_analysis trace.json.gz          the steps of a PyTorch profiler's trace
 
 It only computes: everything that needs a machine was recorded before. Bounds need the launch floor
-of the same machine, recorded with --machine or given by --floor; on the cpu also the models'
-zero-work twins (--twin), on a GPU their device pass, which model_latency records by itself. Of
+of the same machine: recorded with --machine, one more FILE of launch_floor, or given by --floor; on
+the cpu also the models' zero-work twins (--twin), on a GPU their device pass, which model_latency
+records by itself. A dispatch ladder given as a FILE serves estimates and splits likewise. Of
 traces it tells latency, busy and idle time by cause, not yet bounds.
 
 exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be written
@@ -53,20 +56,30 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         nargs="*",
         type=Path,
         metavar="FILE",
-        help="results of model_latency or of the main job, and traces of the PyTorch profiler "
-        "(.json, .json.gz)",
+        help="results of model_latency or of the main job, a launch floor and a dispatch ladder of "
+        "their machine, and traces of the PyTorch profiler (.json, .json.gz)",
     )
     parser.add_argument(
         "--floor",
         type=Path,
         metavar="FILE",
-        help="a result with the launch floor (default: each file's own)",
+        help="a result with the launch floor (default: each file's own, or that of another FILE of "
+        "its machine)",
+    )
+    parser.add_argument(
+        "--other-floor",
+        type=Path,
+        metavar="FILE",
+        help="the launch floor of another machine, for what_if (default: those among FILE)",
     )
     parser.add_argument(
         "--view",
         action="append",
         metavar="NAME",
         help="what to show, by commas (default: bounds); --list shows all",
+    )
+    parser.add_argument(
+        "--paper", action="append_const", dest="view", const="paper", help="short for --view paper"
     )
     parser.add_argument("--list", action="store_true", help="show the views and end")
     parser.add_argument(
@@ -127,26 +140,43 @@ def _question(args: argparse.Namespace) -> Question:
     if args.annotation is not None and args.whole:
         raise UsageError("--annotation cuts traces, --whole does not: choose one")
     floor = _floor(args.floor) if args.floor else None
-    sources = tuple(_source(path) for path in args.files)
-    for path, source in zip(args.files, sources, strict=True):
-        if floor is not None and source.result is not None:
-            _warn_of_another_machine(path, source.result, floor)
-    return Question(sources, floor, args.annotation, args.whole)
+    other = _floor(args.other_floor) if args.other_floor else None
+    question = Question(_sources(args.files), floor, args.annotation, args.whole, other)
+    _check_sources(question)
+    return question
 
 
-def _source(path: Path) -> Source:
+def _check_sources(question: Question) -> None:
+    """Something to analyse, and a warning of what does not belong together."""
+    results = question.results
+    if not question.traces and not any(result.cases for _, result in results):
+        name, result = results[0]
+        raise UsageError(f"{name} is a result of {result.kind}: it has no models to analyse")
+    for name, result in results:
+        if question.floor is not None and result.cases:
+            _warn_of_another_machine(name, result, question.floor)
+    for sentence in question.unused:
+        cli.message(f"warning: {sentence}")
+
+
+def _sources(paths: Sequence[Path]) -> tuple[Source, ...]:
+    """What is in the files, by name; with the folders where names alone are not enough."""
+    names = [path.name for path in paths]
+    return tuple(
+        _source(path, path.name if names.count(path.name) == 1 else str(path)) for path in paths
+    )
+
+
+def _source(path: Path, name: str) -> Source:
     from ftax_micro.analysis.views.contract import Source
 
     if not _is_result(path):
         from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
 
-        return Source(path.name, trace=read_pytorch_trace(path))
+        return Source(name, trace=read_pytorch_trace(path))
     from ftax_micro.results import load_result
 
-    result = load_result(path)
-    if not result.cases:
-        raise UsageError(f"{path} is a result of {result.kind}: it has no models to analyse")
-    return Source(path.name, result=result)
+    return Source(name, result=load_result(path))
 
 
 def _is_result(path: Path) -> bool:
@@ -172,15 +202,13 @@ def _floor(path: Path) -> Result:
     return result
 
 
-def _warn_of_another_machine(path: Path, result: Result, floor: Result) -> None:
-    def name(each: Result) -> str:
-        models = ", ".join(str(device.model) for device in each.devices)
-        return f"{each.environment.hostname or 'a machine without a name'} ({models})"
+def _warn_of_another_machine(name: str, result: Result, floor: Result) -> None:
+    from ftax_micro.analysis.machine import machine_name, same_machine
 
-    if result.environment.hostname != floor.environment.hostname:
+    if not same_machine(result, floor):
         cli.message(
-            f"warning: {path} was measured on {name(result)}, the floor on {name(floor)}: bounds "
-            "hold where both are the same machine"
+            f"warning: {name} was measured on {machine_name(result)}, the floor on "
+            f"{machine_name(floor)}: bounds hold where both are the same machine"
         )
 
 

@@ -107,6 +107,33 @@ def test_a_floor_of_another_machine_is_pointed_out(run: Run, saved: Path, tmp_pa
     assert "elsewhere" in err
 
 
+def test_a_floor_given_as_a_file_serves_the_models_of_its_machine(run: Run, tmp_path: Path) -> None:
+    save_result(models(case(), floor=False), tmp_path / "bare.json")
+    save_result(floor_result(), tmp_path / "floor.json")
+    code, out, err = run(tmp_path / "floor.json", tmp_path / "bare.json")
+    assert (code, err) == (0, "")
+    assert "eager: framework-bound, " in out
+
+
+def test_files_of_other_machines_are_told_and_old_versions_read(run: Run, saved: Path) -> None:
+    code, out, err = run(saved, OLD_RESULT)
+    assert code == 0
+    assert err.startswith("warning: result-v1-cpu.json has no models, and none of those given were")
+    assert "eager: framework-bound, " in out
+
+
+def test_tables_name_the_file_where_there_are_several(
+    run: Run, saved: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / saved.name
+    other.write_bytes(saved.read_bytes())
+    assert "source" not in run(saved)[1]
+    out = run(saved, other)[1]
+    assert out.startswith("source")
+    assert str(other) in out
+
+
 def test_a_cpu_case_without_a_twin_says_what_is_missing(run: Run, tmp_path: Path) -> None:
     save_result(models(on_cpu(100.0)), tmp_path / "a.json")
     assert "twin" in run(tmp_path / "a.json")[1]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
+from ftax_micro.analysis.case_bounds import CaseBounds
 from ftax_micro.analysis.latency_view import workload_sizes
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.steps import Step, Window, analyse_steps
 from ftax_micro.records import Case, Status
-from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
 NO_DEVICE = "the trace has no device activity"
@@ -49,9 +48,9 @@ class BoundRow:
     notes: tuple[str, ...] = ()
 
 
-def rows_of_result(source: str, result: Result, floor: Result | None = None) -> list[BoundRow]:
-    """A row for every case of `result`, by its own floor rows or those of `floor`."""
-    return [_of_case(source, each) for each in result_bounds(result, floor)]
+def rows_of_cases(source: str, found: Sequence[CaseBounds]) -> list[BoundRow]:
+    """A row for every case."""
+    return [_of_case(source, each) for each in found]
 
 
 def rows_of_trace(source: str, trace: Trace, windows: Sequence[Window]) -> list[BoundRow]:

@@ -50,15 +50,18 @@ class Row:
     """One answer, a cell for each column; None where there is no value.
 
     `shown` False: only CSV and JSON have it, since a sentence below the table says the same.
+    `lines` are sentences about this row alone, which go where it goes.
     """
 
     cells: tuple[Cell, ...]
     shown: bool = True
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """The answer of one view. `lines` are sentences below the table, whole without it.
+    """The answer of one view. `lines` are sentences below the table, whole without it, beside
+    those of its rows.
 
     Errors: `ValueError` for a row with more or fewer cells than there are columns.
     """
@@ -112,6 +115,16 @@ def table_columns(sheet: Sheet) -> list[int]:
         for place, column in enumerate(sheet.columns)
         if column.heading is not None and any(row.cells[place] is not None for row in shown)
     ]
+
+
+def sentences(sheet: Sheet) -> list[str]:
+    """All that stands below the table: what is said of its rows, then of the whole."""
+    return [*(line for row in sheet.rows for line in row.lines), *sheet.lines]
+
+
+def named_source(column: Column, names: Sequence[str]) -> Column:
+    """The column that says which file a row is of, in tables only where there are several."""
+    return replace(column, heading=None if one_source(names) else column.name)
 
 
 def one_source(names: Sequence[str]) -> bool:

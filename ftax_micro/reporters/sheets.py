@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ftax_micro.analysis.sheet import Cell, Column, Sheet, Unit, table_columns
+from ftax_micro.analysis.sheet import Cell, Column, Sheet, Unit, sentences, table_columns
 from ftax_micro.errors import UsageError
 from ftax_micro.reporters.markdown import bullet_list, markdown_table
 from ftax_micro.reporters.table import Page
@@ -17,6 +17,8 @@ from ftax_micro.stats import Estimate
 from ftax_micro.units import digits_for, format_seconds
 
 _SUFFIX = {Unit.SECONDS: "_s"}
+# Sentences on single rows, below a table.
+_MOST_LINES = 40
 
 
 def render_csv(sheets: Sequence[Sheet]) -> str:
@@ -51,7 +53,7 @@ def render_json(sheets: Sequence[Sheet]) -> str:
                     }
                     for row in sheet.rows
                 ],
-                "lines": list(sheet.lines),
+                "lines": sentences(sheet),
             }
             for sheet in sheets
         ],
@@ -66,7 +68,8 @@ def render_markdown(sheets: Sequence[Sheet]) -> str:
         headings, rows, _ = _shown(sheet)
         parts += [f"## {sheet.title}"] if sheet.title else []
         parts += [markdown_table(headings, rows)] if rows else []
-        parts += [bullet_list(sheet.lines)] if sheet.lines else []
+        below = _below(sheet)
+        parts += [bullet_list(below)] if below else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -97,8 +100,18 @@ def add_sheet(page: Page, sheet: Sheet) -> None:
         page.say_what_was_left_out()
     elif sheet.title:
         page.line(sheet.title, "bold")
-    for line in sheet.lines:
+    for line in _below(sheet):
         page.line(line)
+
+
+def _below(sheet: Sheet) -> list[str]:
+    """The sentences that a reader can take in; what is said of the whole is never left out."""
+    own = [line for row in sheet.rows for line in row.lines]
+    more = len(own) - _MOST_LINES
+    if more > 0:
+        own = own[:_MOST_LINES]
+        own.append(f"{more} more of these: --top picks rows, --format json has all")
+    return [*own, *sheet.lines]
 
 
 def _shown(sheet: Sheet) -> tuple[list[str], list[list[str]], list[Column]]:

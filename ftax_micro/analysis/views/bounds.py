@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ftax_micro.analysis.bounds_view import BoundRow, rows_of_result, rows_of_trace
-from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
+from ftax_micro.analysis.bounds_view import BoundRow, rows_of_cases, rows_of_trace
+from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
 from ftax_micro.analysis.views.contract import Question, View
+from ftax_micro.analysis.views.reasons import Subject, reason_lines
 from ftax_micro.units import format_seconds
 
 COLUMNS = (
-    Column("source", None),
+    Column("source", None, folds=True, spare=0),
     Column("case", "case", folds=True),
     Column("mode", "mode"),
     Column("latency", "latency", Unit.SECONDS),
@@ -32,17 +33,14 @@ COLUMNS = (
 
 def build(question: Question) -> Sheet:
     """A row for every case of the results and every step of the traces."""
-    rows = [
-        row
-        for name, result in question.results
-        for row in rows_of_result(name, result, question.floor)
-    ]
+    rows = [row for each in question.models for row in rows_of_cases(each.source, each.bounds)]
     rows += [
         row
         for name, trace in question.traces
         for row in rows_of_trace(name, trace, question.windows(trace))
     ]
-    return Sheet("bounds", None, COLUMNS, tuple(map(_row, rows)), tuple(_below(rows)))
+    columns = (named_source(COLUMNS[0], [row.source for row in rows]), *COLUMNS[1:])
+    return Sheet("bounds", None, columns, tuple(map(_row, rows)), tuple(_reasons(rows)))
 
 
 VIEW = View("latency, bounds, framework tax and regime", build)
@@ -54,22 +52,30 @@ def _row(row: BoundRow) -> Row:
         *(row.launch_bound, row.graph_bound, row.busy, row.idle, row.launches, row.tax),
         *(row.tax_share, row.regime, row.status, row.reason, row.paper_regime, row.operations),
     )
-    return Row(cells, shown=row.latency is not None)
+    return Row(cells, row.latency is not None, tuple(_sentences(row)))
 
 
-def _below(rows: Sequence[BoundRow]) -> list[str]:
-    """Why each is what it is; reasons that hold for several once."""
-    lines = [f"{row.case} {row.mode}: {row.regime}, {row.why}" for row in rows if row.why]
-    for row in rows:
-        causes = ", ".join(f"{cause} {format_seconds(part)}" for cause, part in row.idle_by_cause)
-        lines += [f"{row.case}: idle by cause: {causes}"] if causes else []
-        lines += [f"{row.case} {row.mode}: {note}" for note in row.notes]
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        if row.reason:
-            name = row.case if row.mode == "trace" else f"{row.case} {row.mode}"
-            reasons.setdefault((row.status, row.reason), []).append(name)
-    for (status, reason), names in reasons.items():
-        word = "no bounds" if status == "ok" else status
-        lines.append(f"{', '.join(names)}: {word}, {reason}")
-    return lines
+def _sentences(row: BoundRow) -> list[str]:
+    """Why it is what it is."""
+    name = _joined(row)
+    lines = [f"{name}: {row.regime}, {row.why}"] if row.why else []
+    causes = ", ".join(f"{cause} {format_seconds(part)}" for cause, part in row.idle_by_cause)
+    lines += [f"{name}: idle by cause: {causes}"] if causes else []
+    return lines + [f"{name}: {note}" for note in row.notes]
+
+
+def _joined(row: BoundRow) -> str:
+    return " ".join(part for part in _subject(row) if part)
+
+
+def _subject(row: BoundRow) -> Subject:
+    return Subject(row.case, None if row.mode == "trace" else row.mode)
+
+
+def _reasons(rows: Sequence[BoundRow]) -> list[str]:
+    told = [
+        (_subject(row), f"{'no bounds' if row.status == 'ok' else row.status}, {row.reason}")
+        for row in rows
+        if row.reason
+    ]
+    return reason_lines(told, [_subject(row) for row in rows])

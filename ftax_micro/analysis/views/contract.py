@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
+from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
+from ftax_micro.analysis.ladder_view import LadderRow, ladder_rows
+from ftax_micro.analysis.machine import machine_name, same_machine
 from ftax_micro.analysis.sheet import Sheet
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.steps import Window, annotated, profiler_steps, whole
+from ftax_micro.records import Measurement
 from ftax_micro.results import Result
 
 
@@ -20,18 +26,33 @@ class Source:
     trace: Trace | None = None
 
 
+class Models(NamedTuple):
+    """A result with cases, and what belongs to its machine: floor, ladder, bounds of each case."""
+
+    source: str
+    result: Result
+    floor: Result
+    ladder: Sequence[LadderRow]
+    bounds: Sequence[CaseBounds]
+
+
 @dataclass(frozen=True)
 class Question:
     """The files, and how to read them.
 
-    `floor`: rows to use instead of each result's own. `annotation`: traces are cut at the user's
+    Results need not have cases: the launch floor and the ladder of one serve all results of its
+    machine that have none of their own.
+
+    `floor`: rows to use instead of any of these. `annotation`: traces are cut at the user's
     annotations of that name; `whole`: they are not cut. Neither: at the profiler's steps.
+    `other_floor`: a machine to compare with.
     """
 
     sources: tuple[Source, ...]
     floor: Result | None = None
     annotation: str | None = None
     whole: bool = False
+    other_floor: Result | None = None
 
     @property
     def results(self) -> Sequence[tuple[str, Result]]:
@@ -43,11 +64,75 @@ class Question:
         """The sources that are traces, by name."""
         return [(each.name, each.trace) for each in self.sources if each.trace is not None]
 
+    @cached_property
+    def models(self) -> Sequence[Models]:
+        """The results that have cases."""
+        found = []
+        for name, result in self.results:
+            if result.cases:
+                floor = self.floor_of(result)
+                bounds = result_bounds(result, floor)
+                found.append(Models(name, result, floor, self._ladder_of(result), bounds))
+        return found
+
+    def floor_of(self, result: Result) -> Result:
+        """Whose floor rows count for `result`: those given, else its own, else those of another
+        result of its machine. Where there are none, its own, which has none.
+        """
+        if self.floor is not None:
+            return self.floor
+        return self._of_machine(result, lambda each: each.measurements) or result
+
+    def other_floors(self, result: Result) -> Sequence[tuple[str, Result]]:
+        """Floors of other machines than that of `result`, by the names of these."""
+        if self.other_floor is not None:
+            return [(machine_name(self.other_floor), self.other_floor)]
+        return [
+            (machine_name(each), each)
+            for _, each in self.results
+            if each.measurements and not same_machine(each, result)
+        ]
+
+    @property
+    def unused(self) -> Sequence[str]:
+        """Sentences on results that no result with cases can use, and why."""
+        models = [result for _, result in self.results if result.cases]
+        return [
+            f"{name} has no models, and none of those given were measured on its machine, "
+            f"{machine_name(result)}"
+            for name, result in self.results
+            if not result.cases and not any(same_machine(result, each) for each in models)
+        ]
+
     def windows(self, trace: Trace) -> list[Window]:
         """The parts of a trace that are analysed one by one; `UsageError`: no such annotation."""
         if self.annotation is not None:
             return annotated(trace, self.annotation)
         return whole(trace) if self.whole else profiler_steps(trace) or whole(trace)
+
+    def _ladder_of(self, result: Result) -> list[LadderRow]:
+        found = self._of_machine(result, lambda each: each.rungs)
+        if found is None:
+            return []
+        if id(found) not in self._ladders:
+            self._ladders[id(found)] = ladder_rows(found.rungs, found.plan.confidence)
+        return self._ladders[id(found)]
+
+    @cached_property
+    def _ladders(self) -> dict[int, list[LadderRow]]:
+        """By the identity of their result."""
+        return {}
+
+    def _of_machine(
+        self, result: Result, rows: Callable[[Result], Sequence[Measurement]]
+    ) -> Result | None:
+        """`result` itself, or the first of its machine, with rows on a device of its cases."""
+        devices = {case.device for case in result.cases}
+        machine = [each for _, each in self.results if same_machine(each, result)]
+        for each in (result, *machine):
+            if any(row.device in devices for row in rows(each)):
+                return each
+        return None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,24 @@
+"""Which machine a result is of: what one says of costs holds for another of its machine alone."""
+
+from __future__ import annotations
+
+from ftax_micro.results import Result
+
+
+def same_machine(one: Result, other: Result) -> bool:
+    """Whether host names agree, and the models of the devices that both have by the same name.
+
+    What is known of neither is taken for the same.
+    """
+    theirs = {each.name: each.model for each in other.devices}
+    models = [(each.model, theirs[each.name]) for each in one.devices if each.name in theirs]
+    return one.environment.hostname == other.environment.hostname and all(
+        None in pair or pair[0] == pair[1] for pair in models
+    )
+
+
+def machine_name(result: Result) -> str:
+    """Host name and devices, in words."""
+    models = dict.fromkeys(each.model or each.name for each in result.devices)
+    name = result.environment.hostname or "a machine without a name"
+    return f"{name} ({', '.join(models)})"
