@@ -8,7 +8,17 @@ import json
 
 import pytest
 
-from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit, ordered, topmost
+from ftax_micro.analysis.sheet import (
+    Cell,
+    Column,
+    Row,
+    Sheet,
+    Unit,
+    named_source,
+    ordered,
+    sentences,
+    topmost,
+)
 from ftax_micro.errors import UnknownNameError, UsageError
 from ftax_micro.reporters.sheets import render_csv, render_json, render_markdown, render_table
 from ftax_micro.stats import Estimate
@@ -103,3 +113,34 @@ def test_markdown_escapes_nothing_away_and_lists_the_sentences() -> None:
     assert text.startswith("## Operations\n\n| case | calls | tax | share | ratio |")
     assert "| add | 7 | 2 ms | – | – |" in text
     assert text.endswith("- zero: skipped, no event\n")
+
+
+def test_what_is_said_of_a_row_goes_where_the_row_goes() -> None:
+    rows = tuple(
+        Row(("a.json", f"c{n}", n, None, None, None), lines=(f"of {n}",)) for n in range(60)
+    )
+    sheet = Sheet("ops", None, COLUMNS, rows, ("of all",))
+    assert sentences(topmost(ordered(sheet, "calls"), 1))[0] == "of 59"
+    assert sentences(sheet)[-2:] == ["of 59", "of all"]
+    shown = render_table([sheet])
+    assert "of 39\n20 more of these: --top picks rows, --format json has all\nof all" in shown
+    assert json.loads(render_json([sheet]))["sheets"][0]["lines"][-2] == "of 59"
+
+
+def test_what_rows_have_in_common_stands_once_in_a_table() -> None:
+    columns = (
+        Column("case", "case", once=True),
+        Column("mode", "mode", once=True),
+        Column("layer", "layer"),
+    )
+    cells = [("bert", "eager", "a"), ("bert", "eager", "b"), ("bert", "script", "b")]
+    sheet = Sheet("split", None, columns, tuple(map(Row, [*cells, ("vit", "script", "b")])))
+    lines = [line.split() for line in render_table([sheet]).splitlines()[2:6]]
+    assert lines == [["bert", "eager", "a"], ["b"], ["script", "b"], ["vit", "script", "b"]]
+    assert render_markdown([sheet]).count("bert") == 3
+    assert render_csv([sheet]).count("bert") == 3
+
+
+def test_the_source_is_a_column_where_there_are_several() -> None:
+    assert named_source(COLUMNS[0], ["a", "a"]).heading is None
+    assert named_source(COLUMNS[0], ["a", "b"]).heading == "source"

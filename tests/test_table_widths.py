@@ -100,3 +100,13 @@ def test_a_terminal_has_colours(terminal: Terminal, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[" in table.render_floor(floor_view(floor()))
+
+
+def test_a_folding_column_keeps_its_longest_word(terminal: Terminal) -> None:
+    terminal(50)
+    page = table.Page()
+    texts = ["bert_base cpu fp32 batch 1", "482 operations at torch_inference_mode"]
+    page.table(None, ["case", "basis", "time"], [[*texts, "1.234 ms"]] * 2, folding=(0, 1))
+    lines = page.text().splitlines()
+    assert max(map(len, lines)) <= 50
+    assert sum("torch_inference_mode" in line for line in lines) == 2

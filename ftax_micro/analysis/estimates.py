@@ -219,7 +219,11 @@ def _ladder(
         return FrameworkTime(
             LADDER, "host", basis, is_part=True, reason="the dispatch ladder was not measured"
         )
-    found = predict(rows, [case] if twin is None else [case, twin], confidence)
+    whole = twin_time(case, twin, confidence)
+    if twin is not None and case.device == "cpu" and whole.seconds is None:
+        return FrameworkTime(LADDER, "host", basis, is_part=True, reason=whole.reason)
+    same = [twin] if twin is not None and whole.seconds is not None else []
+    found = predict(rows, [case, *same], confidence)
     if not found:
         return FrameworkTime(
             LADDER, "host", basis, is_part=True, reason=f"no rung stands for {case.mode}"

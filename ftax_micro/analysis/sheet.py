@@ -34,7 +34,8 @@ class Column:
 
     `interval`: tables show the interval, and CSV has a column for each end. `folds`: text that a
     table may break between words. `spare`: the columns a narrow terminal leaves out, lowest first;
-    None is never left out.
+    None is never left out. `once`: text that a table leaves out where it is that of the row above,
+    as is what stands to its left.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Column:
     interval: bool = False
     folds: bool = False
     spare: int | None = None
+    once: bool = False
 
 
 @dataclass(frozen=True)

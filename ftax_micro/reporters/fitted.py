@@ -43,6 +43,12 @@ def fitted_table(
         if sum(needed[i] for i in kept) + _GAP * (len(kept) - 1) <= width:
             break
         kept.remove(index)
+    texts = [[headings[i], *(row[i].plain for row in cells)] for i in kept]
+    widths = _widths(
+        [max(map(cell_len, each)) for each in texts],
+        [needed[i] if i in folding else None for i in kept],
+        width,
+    )
     table = Table(
         title=None if title is None else Text(title, "table.title"),
         title_justify="left",
@@ -51,17 +57,33 @@ def fitted_table(
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    for i in kept:
+    for i, wide in zip(kept, widths, strict=True):
         table.add_column(
             Text(headings[i]),
             justify="right" if i in right else "left",
             no_wrap=i not in folding,
             overflow="fold",
-            min_width=needed[i],
+            width=wide,
         )
     for row in cells:
         table.add_row(*(row[i] for i in kept))
     return table, [heading for i, heading in enumerate(headings) if i not in kept]
+
+
+def _widths(natural: Sequence[int], least: Sequence[int | None], width: int) -> list[int]:
+    """Those of all columns, the widest of the folding ones narrowed until the table fits.
+
+    Left to itself, rich narrows them below what their longest word needs, and cuts it. `least` is
+    None for columns that do not fold.
+    """
+    found = list(natural)
+    room = [i for i, each in enumerate(least) if each is not None and each < found[i]]
+    while room and sum(found) + _GAP * (len(found) - 1) > width:
+        widest = max(room, key=lambda i: found[i])
+        found[widest] -= 1
+        if found[widest] == least[widest]:
+            room.remove(widest)
+    return found
 
 
 def _needed(texts: Sequence[str], *, folds: bool) -> int:

@@ -87,6 +87,7 @@ def add_sheet(page: Page, sheet: Sheet) -> None:
     """One sheet on a page: its table, what did not fit, its sentences."""
     headings, rows, columns = _shown(sheet)
     places = range(len(columns))
+    rows = _once(rows, columns)
     if rows:
         spare = [place for place in places if columns[place].spare is not None]
         page.table(
@@ -123,6 +124,22 @@ def _shown(sheet: Sheet) -> tuple[list[str], list[list[str]], list[Column]]:
         if row.shown
     ]
     return [column.heading or "" for column in columns], rows, columns
+
+
+def _once(rows: Sequence[list[str]], columns: Sequence[Column]) -> list[list[str]]:
+    """The rows without what they have in common with the row above."""
+    leading = 0
+    while leading < len(columns) and columns[leading].once:
+        leading += 1
+    found = []
+    above: list[str] = []
+    for row in rows:
+        same = 0
+        while same < leading and row[: same + 1] == above[: same + 1]:
+            same += 1
+        found.append([""] * same + row[same:])
+        above = row
+    return found
 
 
 def cell_text(cell: Cell, column: Column) -> str:

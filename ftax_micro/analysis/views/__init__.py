@@ -8,5 +8,8 @@ VIEWS = Registry(
     "view",
     {
         "bounds": "ftax_micro.analysis.views.bounds:VIEW",
+        "crossovers": "ftax_micro.analysis.views.crossovers:VIEW",
+        "estimates": "ftax_micro.analysis.views.estimates:VIEW",
+        "splits": "ftax_micro.analysis.views.splits:VIEW",
     },
 )

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from ftax_micro.analysis.views.contract import Question
+
 # Names in one sentence, sentences of one sheet, and characters of one reason (a compiler's message
 # can have thousands); CSV and JSON have everything.
 _MOST_NAMES = 3
@@ -75,3 +77,9 @@ def _joined(subjects: Collection[Subject]) -> str:
 def _short(reason: str) -> str:
     text = " ".join(reason.split())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1].rstrip()}…"
+
+
+def traces_aside(question: Question) -> list[str]:
+    """What a view of cases says of traces that it was given."""
+    names = ", ".join(name for name, _ in question.traces)
+    return [f"{names}: left aside, a trace has no cases in modes and sizes"] if names else []
