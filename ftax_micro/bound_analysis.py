@@ -25,6 +25,8 @@ examples:
   python -m ftax_micro.bound_analysis models.json --view what_if --other-floor faster_gpu.json
   python -m ftax_micro.bound_analysis a100.json h100.json --paper
   python -m ftax_micro.bound_analysis trace.json.gz          the steps of a PyTorch profiler's trace
+  python -m ftax_micro.bound_analysis report.sqlite --annotation forward
+                                                             NVTX ranges of Nsight Systems
 
 It only computes: everything that needs a machine was recorded before. Bounds need the launch floor
 of the same machine: recorded with --machine, one more FILE of launch_floor, or given by --floor; on
@@ -57,7 +59,8 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         type=Path,
         metavar="FILE",
         help="results of model_latency or of the main job, a launch floor and a dispatch ladder of "
-        "their machine, and traces of the PyTorch profiler (.json, .json.gz)",
+        "their machine, and traces: of the PyTorch profiler (.json, .json.gz), or of Nsight "
+        "Systems after nsys export --type sqlite",
     )
     parser.add_argument(
         "--floor",
@@ -171,9 +174,9 @@ def _source(path: Path, name: str) -> Source:
     from ftax_micro.analysis.views.contract import Source
 
     if not _is_result(path):
-        from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
+        from ftax_micro.analysis.traces.formats import read_trace
 
-        return Source(name, trace=read_pytorch_trace(path))
+        return Source(name, trace=read_trace(path))
     from ftax_micro.results import load_result
 
     return Source(name, result=load_result(path))

@@ -107,6 +107,11 @@ class TraceBuilder:
         """Host spans, with the columns of `Spans`."""
         self._spans.add(columns, self.findings)
 
+    @property
+    def rows(self) -> int:
+        """Events there are so far."""
+        return self._operations.rows + self._calls.rows + self._spans.rows
+
     def finish(self, source: str, tick_ns: int, base_ns: int = 0) -> Trace:
         """The trace; `base_ns` is what the file adds to all its times."""
         tables = self._operations, self._calls, self._spans

@@ -26,11 +26,12 @@ NS = 1e-9  # seconds in a nanosecond
 
 
 class OperationKind(enum.IntEnum):
-    """What the device did."""
+    """What the device did; GRAPH: all nodes of one graph launch, recorded as one."""
 
     KERNEL = 0
     COPY = 1
     SET = 2
+    GRAPH = 3
 
 
 class CallKind(enum.IntEnum):
@@ -82,7 +83,7 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Operations(Columns):
-    """Kernels, copies and sets (`OperationKind`), on the device's side.
+    """Kernels, copies, sets and whole graphs (`OperationKind`), on the device's side.
 
     `correlation` is the id shared with the host call, `external` that of the framework op; NONE
     where there is none. Operations of one graph launch share their correlation id.
@@ -126,7 +127,8 @@ class Trace:
     `tick_ns` is what its times are whole multiples of. `origin_ns` is when the first event began,
     by the file's own clock. `devices` are the names of devices, where the file has them.
     `not_needed` counts events whose meaning is known and that no figure uses, `not_understood`
-    those of an unknown category, `findings` those left out for what is wrong with them.
+    those of an unknown category, `findings` those left out for what is wrong with them, or that
+    mean less than they seem to.
     """
 
     source: str
