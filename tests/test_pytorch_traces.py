@@ -159,6 +159,8 @@ def test_old_new_and_rocm_names_of_operations(
         ("cudaLaunchHostFunc", CallKind.OTHER, False),
         ("cudaStreamWaitEvent", CallKind.OTHER, False),
         ("cudaGraphInstantiate", CallKind.OTHER, False),
+        ("cudaGraphAddMemcpyNode", CallKind.OTHER, False),
+        ("cudaGraphExecMemsetNodeSetParams", CallKind.OTHER, False),
     ],
 )
 def test_calls_by_what_they_ask_for(name: str, kind: CallKind, blocks: bool) -> None:

@@ -165,8 +165,8 @@ _SET_NAME = re.compile(r"^(Memset |FillBuffer)")
 
 def call_kind(name: str) -> CallKind:
     """The kind of a runtime or driver call of CUDA or HIP, whatever its version or suffix."""
-    if "GraphLaunch" in name:
-        return CallKind.GRAPH_LAUNCH
+    if "Graph" in name:  # cudaGraphAddMemcpyNode and the like copy nothing yet
+        return CallKind.GRAPH_LAUNCH if "GraphLaunch" in name else CallKind.OTHER
     if _LAUNCH.search(name):
         return CallKind.LAUNCH
     if "Memcpy" in name:
@@ -182,7 +182,8 @@ def call_blocks(name: str) -> bool:
     A copy between host and device that is asynchronous by name may block as well, if the memory is
     pageable; its name does not tell.
     """
-    return "Synchronize" in name or ("Memcpy" in name and "Async" not in name)
+    copies = call_kind(name) is CallKind.COPY
+    return "Synchronize" in name or (copies and "Async" not in name)
 
 
 def kernel_kind(name: str) -> OperationKind:

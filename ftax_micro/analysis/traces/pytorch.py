@@ -68,7 +68,7 @@ _Device = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
 
 class _Args(msgspec.Struct, gc=False):
     correlation: _Id | None = None
-    stream: _Id | None = None
+    stream: _Id | str | None = None  # text: the address that ROCm's tracers give with a call
     device: _Device | None = None
     external: _Id | None = field(default=None, name="External id")
     old_external: _Id | None = field(default=None, name="external id")
@@ -239,7 +239,9 @@ class _Reader:
                 for e, a in zip(events, args, strict=True)
             ],
             stream=[
-                _row(e.tid) if a.stream is None else a.stream
+                a.stream
+                if isinstance(a.stream, int)
+                else _row(e.tid if a.stream is None else a.stream)
                 for e, a in zip(events, args, strict=True)
             ],
             **columns,
