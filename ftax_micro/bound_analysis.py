@@ -6,6 +6,7 @@ import argparse
 import gzip
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from ftax_micro.errors import UnreadableResultError, UsageError
 
 if TYPE_CHECKING:
     from ftax_micro.analysis.sheet import Sheet
-    from ftax_micro.analysis.views.contract import Question, Source
+    from ftax_micro.analysis.views.contract import Question, Source, View
     from ftax_micro.results import Result
 
 _EPILOG = """\
@@ -37,6 +38,7 @@ traces it tells latency, busy and idle time by cause, not yet bounds.
 exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be written
 """
 DEFAULT_VIEWS = ("bounds",)
+_ALL = "all"
 # Enough for the first keys of a result.
 _HEAD_BYTES = 4096
 
@@ -79,7 +81,7 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         "--view",
         action="append",
         metavar="NAME",
-        help="what to show, by commas (default: bounds); --list shows all",
+        help="what to show, by commas, or all (default: bounds); --list says what there is",
     )
     parser.add_argument(
         "--paper", action="append_const", dest="view", const="paper", help="short for --view paper"
@@ -116,10 +118,18 @@ def command(argv: Sequence[str] | None = None) -> int:
         return 0
     render = SHEET_REPORTERS.open(args.format)
     wanted = [name.strip() for text in args.view or DEFAULT_VIEWS for name in text.split(",")]
-    views = [VIEWS.open(name) for name in dict.fromkeys(wanted)]
+    names = dict.fromkeys(VIEWS if _ALL in wanted else wanted)
+    views = {name: VIEWS.open(name) for name in names}
     question = _question(args)
-    cli.write_output(render([_cut(view.build(question), args) for view in views]))
+    sheets = [_cut(view.build(question), args) for view in views.values()]
+    if len(sheets) > 1:  # a reader has to be told where one ends and what the next one is
+        sheets = [_titled(sheet, view) for sheet, view in zip(sheets, views.values(), strict=True)]
+    cli.write_output(render(sheets))
     return 0
+
+
+def _titled(sheet: Sheet, view: View) -> Sheet:
+    return replace(sheet, title=sheet.title or f"{sheet.name}: {view.summary}")
 
 
 def _cut(sheet: Sheet, args: argparse.Namespace) -> Sheet:

@@ -134,6 +134,17 @@ def test_tables_name_the_file_where_there_are_several(
     assert str(other) in out
 
 
+def test_several_views_have_titles_and_paper_is_short_for_one(run: Run, saved: Path) -> None:
+    out = run(saved, "--view", "bounds, indices")[1]
+    assert "bounds: latency, bounds" in out
+    assert "indices: TKLQT" in out
+    out = run(saved, "--paper")[1]
+    assert out.startswith("finding")
+    sheets = json.loads(run(saved, "--view", "all", "--format", "json")[1])["sheets"]
+    listed = [line.split()[0] for line in run("--list")[1].splitlines()]
+    assert [sheet["name"] for sheet in sheets] == listed
+
+
 def test_a_cpu_case_without_a_twin_says_what_is_missing(run: Run, tmp_path: Path) -> None:
     save_result(models(on_cpu(100.0)), tmp_path / "a.json")
     assert "twin" in run(tmp_path / "a.json")[1]

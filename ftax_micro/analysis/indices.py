@@ -23,7 +23,7 @@ Where one of them does something odd, it is done here too and said so at the fun
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -219,25 +219,36 @@ def _of_stream(launched: Launched, own: NDArray[np.bool_], delay_s: float) -> Id
     )
 
 
+def idle_waits(launched: Launched) -> IdleBreakdown:
+    """HTA's idle-time breakdown of all streams together."""
+    each = idle_breakdown(launched).values()
+    return IdleBreakdown(
+        sum(stream.host_wait_s for stream in each),
+        sum(stream.kernel_wait_s for stream in each),
+        sum(stream.other_wait_s for stream in each),
+    )
+
+
 def indices_of(
     device_pass: DevicePass, null_launch_s: float | None = None, confidence: float = 0.95
 ) -> Indices:
     """The indices of a recorded pass, forward by forward, under the tracer that recorded it.
 
-    The record does not tell streams apart: they count as one. HDBI needs `null_launch_s` and one
-    call for each kernel.
+    Where the record does not tell streams apart, they count as one. HDBI needs `null_launch_s` and
+    one call for each kernel.
     """
     forwards = [_forward(device_pass, i) for i in range(len(device_pass.latency_s))]
     if not forwards or not device_pass.operations:
         return Indices(reasons=(("indices", "no operation was recorded"),))
-    waits = [idle_breakdown(each)[0] for each in forwards]
+    waits = [idle_waits(each) for each in forwards]
     first = tklqt(forwards[0])
 
     def estimate(values: list[float | None]) -> Estimate | None:
         known = [value for value in values if value is not None]
         return stats.median_interval(known, confidence) if known else None
 
-    why = _why_no_hdbi(device_pass, null_launch_s)
+    kernels = [each for each in device_pass.operations if each.kind == "kernel"]
+    why = why_no_hdbi([each.call for each in kernels], null_launch_s)
     pairs = zip(forwards, device_pass.latency_s, strict=True)
     return Indices(
         tklqt=estimate([tklqt(each).total_s if first.kernels else None for each in forwards]),
@@ -253,8 +264,8 @@ def indices_of(
     )
 
 
-def _why_no_hdbi(device_pass: DevicePass, null_launch_s: float | None) -> str | None:
-    calls = [each.call for each in device_pass.operations if each.kind == "kernel"]
+def why_no_hdbi(calls: Sequence[int | None], null_launch_s: float | None) -> str | None:
+    """Why kernels of such calls (None: no launch record) have no HDBI; None where they have."""
     if null_launch_s is None:
         return "it needs the null kernel's launch, which was not measured"
     if not calls:
@@ -279,5 +290,6 @@ def _forward(device_pass: DevicePass, i: int) -> Launched:
         ],
         [o.start_s[i] for o in operations],
         [o.start_s[i] + o.duration_s[i] for o in operations],
+        stream=[0 if o.stream is None else o.stream for o in operations],
         kernel=[o.kind == "kernel" for o in operations],
     )

@@ -41,7 +41,7 @@ _NEAR = 0.10
 class Check:
     """One finding on one GPU (or on several, where it compares them), with its instances.
 
-    Without any, `reason` says what would have to be measured.
+    Without any, `reason` says why, and `needs` what would have to be measured.
     """
 
     finding: Finding
@@ -49,6 +49,7 @@ class Check:
     gpu: str | None = None
     statements: tuple[Statement, ...] = ()
     reason: str | None = None
+    needs: str | None = None
 
 
 def check_paper(results: Iterable[Result], confidence: float = 0.95) -> list[Check]:
@@ -58,10 +59,9 @@ def check_paper(results: Iterable[Result], confidence: float = 0.95) -> list[Che
     for finding in FINDINGS:
         checks = _compared(finding, gpus) if finding.name in _ACROSS else _each(finding, gpus)
         if not checks:
-            reason = f"needs {_NEEDS[finding.name]}"
-            if not gpus:
-                reason = f"no result of a GPU; {reason}"
-            checks = [Check(finding, "not_measured", reason=reason)]
+            needs = _NEEDS[finding.name]
+            reason = f"needs {needs}" if gpus else f"no result of a GPU; needs {needs}"
+            checks = [Check(finding, "not_measured", reason=reason, needs=needs)]
         found += checks
     return found
 

@@ -52,12 +52,14 @@ class Row:
     """One answer, a cell for each column; None where there is no value.
 
     `shown` False: only CSV and JSON have it, since a sentence below the table says the same.
-    `lines` are sentences about this row alone, which go where it goes.
+    `lines` are sentences about this row alone, which go where it goes. `units`: places whose number
+    is of another unit here than the column's, and which.
     """
 
     cells: tuple[Cell, ...]
     shown: bool = True
     lines: tuple[str, ...] = ()
+    units: tuple[tuple[int, Unit], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from ftax_micro.analysis.sheet import Cell, Column, Sheet, Unit, sentences, table_columns
+from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit, sentences, table_columns
 from ftax_micro.errors import UsageError
 from ftax_micro.reporters.markdown import bullet_list, markdown_table
 from ftax_micro.reporters.table import Page
@@ -118,12 +119,16 @@ def _below(sheet: Sheet) -> list[str]:
 def _shown(sheet: Sheet) -> tuple[list[str], list[list[str]], list[Column]]:
     places = table_columns(sheet)
     columns = [sheet.columns[place] for place in places]
-    rows = [
-        [cell_text(row.cells[place], sheet.columns[place]) for place in places]
-        for row in sheet.rows
-        if row.shown
-    ]
+    rows = [_texts(row, places, sheet.columns) for row in sheet.rows if row.shown]
     return [column.heading or "" for column in columns], rows, columns
+
+
+def _texts(row: Row, places: Sequence[int], columns: Sequence[Column]) -> list[str]:
+    units = dict(row.units)
+    return [
+        cell_text(row.cells[i], replace(columns[i], unit=units.get(i, columns[i].unit)))
+        for i in places
+    ]
 
 
 def _once(rows: Sequence[list[str]], columns: Sequence[Column]) -> list[list[str]]:

@@ -165,9 +165,10 @@ class Page:
         self._console.print(Text("\n".join(folded), style))
 
     def say_what_was_left_out(self) -> None:
-        """A line that names the columns for which the terminal is too narrow."""
+        """A line that names the columns for which the terminal is too narrow, once."""
         if self._left_out:
             names = ", ".join(self._left_out)
+            self._left_out = []
             self.line(f"no room for {names}: widen the terminal, or use --format", "dim")
 
     def text(self) -> str:

@@ -11,5 +11,8 @@ VIEWS = Registry(
         "crossovers": "ftax_micro.analysis.views.crossovers:VIEW",
         "estimates": "ftax_micro.analysis.views.estimates:VIEW",
         "splits": "ftax_micro.analysis.views.splits:VIEW",
+        "indices": "ftax_micro.analysis.views.indices:VIEW",
+        "what_if": "ftax_micro.analysis.views.what_if:VIEW",
+        "paper": "ftax_micro.analysis.views.paper:VIEW",
     },
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
 from ftax_micro.analysis.ladder_view import LadderRow, ladder_rows
@@ -26,14 +25,19 @@ class Source:
     trace: Trace | None = None
 
 
-class Models(NamedTuple):
-    """A result with cases, and what belongs to its machine: floor, ladder, bounds of each case."""
+@dataclass(frozen=True)
+class Models:
+    """A result with cases, and what belongs to its machine: launch floor and ladder."""
 
     source: str
     result: Result
     floor: Result
     ladder: Sequence[LadderRow]
-    bounds: Sequence[CaseBounds]
+
+    @cached_property
+    def bounds(self) -> Sequence[CaseBounds]:
+        """Of each case that is no twin."""
+        return result_bounds(self.result, self.floor)
 
 
 @dataclass(frozen=True)
@@ -70,9 +74,8 @@ class Question:
         found = []
         for name, result in self.results:
             if result.cases:
-                floor = self.floor_of(result)
-                bounds = result_bounds(result, floor)
-                found.append(Models(name, result, floor, self._ladder_of(result), bounds))
+                floor, ladder = self.floor_of(result), self._ladder_of(result)
+                found.append(Models(name, result, floor, ladder))
         return found
 
     def floor_of(self, result: Result) -> Result:
