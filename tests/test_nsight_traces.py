@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
+import sqlite3
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -155,21 +158,19 @@ def test_ranges_of_nvtx_are_annotations_steps_and_ops(tmp_path: Path) -> None:
 
 def test_processes_keep_their_correlations_streams_and_devices_apart(tmp_path: Path) -> None:
     export = Export()
-    for process, begin in ((5, 0), (6, 1000)):
-        export.add_events(
-            [
-                {**each, "args": {**each["args"], "process": process}}
-                for each in launched(1, begin, 4, begin + 10, 20)
-            ]
-        )
+    for process, begin, first in ((5, 0, 7), (6, 1000, 7000)):
+        events = [kernel(begin, 5, first - 1), *launched(first, begin + 1, 4, begin + 10, 20)]
+        for each in (*events, *launched(first + 2, begin + 50, 4, begin + 60, 20)):
+            export.add_events([{**each, "args": {**each["args"], "process": process}}])
         export.add("TARGET_INFO_CUDA_DEVICE", gpuId=process - 3, cudaId=0, pid=process)
         export.add("TARGET_INFO_GPU", vmId=1, id=process - 3, name=f"GPU {process}", cuDevice=9)
     trace = read_nsight_export(export.write(tmp_path / "a.sqlite"))
-    assert len(set(trace.operations.correlation.tolist())) == 2
-    assert correlate(trace).call.tolist() == [0, 1]
-    assert trace.operations.device.tolist() == [2, 3]
+    found = correlate(trace)
+    assert found.call.tolist() == [-1, 0, 1, -1, 2, 3]
+    assert found.earlier.tolist() == [True, False, False, True, False, False]
+    assert trace.operations.device.tolist() == [2, 2, 2, 3, 3, 3]
     assert trace.devices == {2: "GPU 5", 3: "GPU 6"}
-    assert [trace.threads[each].process for each in trace.calls.thread] == ["5", "6"]
+    assert [trace.threads[each].process for each in trace.calls.thread] == ["5", "5", "6", "6"]
     assert trace.findings == {}
 
     del export.rows["TARGET_INFO_CUDA_DEVICE"]
@@ -243,3 +244,22 @@ def test_memory_is_that_of_the_columns_and_a_chunk(
         tracemalloc.stop()
     assert len(trace.operations) == rows
     assert peak < 120 * rows + 1e6  # columns, once more while they are sorted, and a chunk
+
+
+@pytest.mark.skipif("FTAX_MICRO_TRACES" not in os.environ, reason="FTAX_MICRO_TRACES is not set")
+def test_real_exports_are_read_whole() -> None:
+    for path in sorted(Path(os.environ["FTAX_MICRO_TRACES"]).glob("*.sqlite")):
+        trace = read_nsight_export(path)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master")]
+            wanted = [n for n in tables if n.startswith("CUPTI_ACTIVITY") or n == "NVTX_EVENTS"]
+            counts = [connection.execute(f"SELECT count(*) FROM {n}").fetchone() for n in wanted]
+        counted = sum(map(len, (trace.operations, trace.calls, trace.spans)))
+        assert counted + sum(trace.not_needed.values()) == sum(count for (count,) in counts)
+        assert trace.not_understood == trace.findings == {}
+        found = correlate(trace)
+        assert np.all(found.matched | found.earlier)
+        for step in analyse_steps(trace, whole(trace)):
+            if step.busy and step.idle and step.occupied:
+                parts = step.busy.value + step.idle.value + step.occupied.value
+                assert parts == pytest.approx(step.latency.value, rel=1e-12)

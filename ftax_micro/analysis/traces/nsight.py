@@ -1,11 +1,11 @@
-"""SQLite exports of Nsight Systems: `nsys export --type sqlite`, versions 2019 to 2025.
+"""SQLite exports of Nsight Systems: `nsys export --type sqlite`, versions 2019 to 2026.
 
 Columns by version: Nsight Systems' exporter documentation ("SQLite Export Schema Reference", 2019
-to 2022; "SQLite Schema Reference" in the User Guide later) and exports of 2022.2 and 2024.5. Tables
-exist where something was recorded; columns that came later are optional, and what is absent is 0 in
-the oldest exports and NULL in others. Driver calls are in the runtime's table. What the kinds of
-events mean: CUPTI's documentation of its activity records. Times are nanoseconds of the host's
-clock, to which the device's were converted, since the session began.
+to 2022; "SQLite Schema Reference" in the User Guide later) and exports of 2022.2, 2024.5 and
+2026.2. Tables exist where something was recorded; columns that came later are optional, and what is
+absent is 0 in the oldest exports and NULL in others. Driver calls are in the runtime's table. What
+the kinds of events mean: CUPTI's documentation of its activity records. Times are nanoseconds of
+the host's clock, to which the device's were converted, since the session began.
 
 CUDA graphs are recorded whole (one row for each launch, from its first node to its last) unless
 `--cuda-graph-trace=node` was asked for: `OperationKind.GRAPH`. What lies between the nodes then
@@ -52,8 +52,10 @@ _SIGNS = ("META_DATA_EXPORT", "EXPORT_META_DATA", "ANALYSIS_DETAILS", RANGES, *_
 _START_TIME = "TARGET_INFO_SESSION_START_TIME"
 _DIAGNOSTICS = "DIAGNOSTIC_EVENT"
 _ERROR = 3  # ENUM_DIAGNOSTIC_SEVERITY_LEVEL
-# Waits and events as the device saw them, which the host's calls tell as well, and the like.
-_NOT_NEEDED = ("SYNCHRONIZATION", "CUDA_EVENT", "OPENACC_DATA", "OPENACC_LAUNCH", "OPENACC_OTHER")
+# Waits and events as the device saw them, which the host's calls tell as well; what the driver and
+# the profiler did within calls; OpenACC's own view of them.
+_NOT_NEEDED = ("SYNCHRONIZATION", "CUDA_EVENT", "OVERHEAD")
+_NOT_NEEDED_BY_PREFIX = ("OPENACC_",)
 
 # A row of stacks: the same call once more, around the call itself and with its correlation id.
 _BACKTRACE = 67
@@ -242,7 +244,7 @@ class _Reader:
             if name == table or table in _OPERATIONS or table == _CALLS:
                 continue
             if rows := self._database.count(table):
-                known = name in _NOT_NEEDED
+                known = name in _NOT_NEEDED or name.startswith(_NOT_NEEDED_BY_PREFIX)
                 (self.builder.not_needed if known else self.builder.not_understood)[name] = rows
         if self._database.has(_DIAGNOSTICS, "severity"):
             query = f"SELECT count(*) FROM {_DIAGNOSTICS} WHERE severity = {_ERROR}"

@@ -23,6 +23,9 @@ from ftax_micro.analysis.traces.sqlite_file import Database
 _PART = 0xFFFFFF  # the 24 bits of a process or a thread
 PLACE = ("globalPid", "deviceId", "contextId")
 _ID_BITS = 32  # of correlation ids and stream ids, as CUPTI has them
+# What the first correlation id of each process becomes where there are several, or a little more:
+# far above any number of ids that may be below the first.
+_MOVED_ID = 1 << 60
 DEVICES = "TARGET_INFO_CUDA_DEVICE"
 _GPUS = "TARGET_INFO_GPU"
 
@@ -53,10 +56,10 @@ class Places:
         self._of_table = {table: self._places(table) for table in operations}
         places = sorted(set().union(*self._of_table.values()))
         launching = {each.process for each in places}
-        calling = self._processes(calls) if calls in database.tables else set()
+        self._first_id = self._first_ids(calls)
         # Exports without globalPid: which process an operation is of is not known.
         known = NONE not in launching
-        processes = sorted(launching | calling) if known else []
+        processes = sorted(launching | self._first_id.keys()) if known else []
         self._process = {process: index for index, process in enumerate(processes)}
         self._gpus = self._mapped_devices()
         self._physical = bool(self._gpus) and len(launching) > 1
@@ -89,13 +92,17 @@ class Places:
         rows = zip(*self._of_table[table].values(), strict=True)
         return {name: row[0] for name, row in zip(PLACE, rows, strict=False) if len(set(row)) == 1}
 
-    def _processes(self, table: str) -> set[int]:
-        if not self._database.has(table, "globalTid"):
-            return set()
+    def _first_ids(self, table: str) -> dict[int, int]:
+        """The lowest correlation id of the calls of each process that has any."""
+        if not self._database.has(table, "globalTid", "correlationId"):
+            return {}
         rows = self._database.select(
-            f'SELECT DISTINCT "globalTid" >> 24 << 24 FROM "{table}" WHERE "globalTid" NOT NULL'
+            f'SELECT "globalTid" >> 24 << 24, min("correlationId") FROM "{table}" '
+            'WHERE "globalTid" NOT NULL AND "correlationId" > 0 GROUP BY 1'
         )
-        return {thread_of(each)[0] for (each,) in rows}
+        if not all(isinstance(value, int) for row in rows for value in row):
+            raise self._database.no_numbers(table)
+        return {thread_of(thread)[0]: first for thread, first in rows}
 
     def _mapped_devices(self) -> dict[tuple[int, int], int]:
         """The GPU's id by process and device number; empty in exports without that table."""
@@ -125,12 +132,18 @@ class Places:
         return names
 
     def correlations(self, ids: Ints, process: Ints) -> Ints:
-        """Correlation ids that no two processes share; NONE where there is none, or 0."""
-        unique = ids
-        if len(self._process) > 1:
+        """Correlation ids that no two processes share; NONE where there is none, or 0.
+
+        Ids ascend, so that those below all of the calls are of operations launched before the
+        recording began: each process's ids are moved for that to hold of all together.
+        """
+        count, unique = len(self._process), ids
+        if count > 1:
             each, inverse = np.unique(process, return_inverse=True)
-            index = np.array([self._process.get(int(p), 0) for p in each], dtype=np.int64)
-            unique = ids + (index[inverse] << _ID_BITS)
+            known = [self._process.get(int(p), 0) for p in each]
+            first = [self._first_id.get(int(p), 0) for p in each]
+            index, first_id = np.array(known, np.int64), np.array(first, np.int64)
+            unique = _MOVED_ID + (ids - first_id[inverse]) * count + index[inverse]
         return np.where(ids > 0, unique, NONE)
 
     def devices_and_streams(
