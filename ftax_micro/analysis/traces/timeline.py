@@ -69,7 +69,7 @@ class Coverage:
         return self.before(end) - self.before(begin)
 
 
-class _Gaps(NamedTuple):
+class Gaps(NamedTuple):
     """Idle intervals: [begin, called) no call, [called, returned) in the call, [returned, end)."""
 
     begin: Ints
@@ -81,7 +81,7 @@ class _Gaps(NamedTuple):
 
 
 class Timeline:
-    """Busy and idle time of one device, from time `low` to `high` at least."""
+    """Busy and idle time of one device, from time `low` to `high` at least, and its idle `gaps`."""
 
     def __init__(
         self, trace: Trace, correlation: Correlation, device: int | None, low: int, high: int
@@ -91,7 +91,7 @@ class Timeline:
         merged = merge(operations.start_ns[index], operations.end_ns[index])
         self.busy = Coverage(merged.start, merged.end)
         self.intervals = merged.start
-        gaps = _gaps(trace.calls, correlation, index, merged, (low, high))
+        self.gaps = gaps = _gaps(trace.calls, correlation, index, merged, (low, high))
         known = gaps.known
         self._blocked = _Blocked(trace.calls, gaps)
         self._not_launched = Coverage(gaps.begin[known], gaps.called[known])
@@ -114,7 +114,7 @@ class Timeline:
 
 def _gaps(
     calls: Calls, correlation: Correlation, index: Ints, merged: Merged, span: tuple[int, int]
-) -> _Gaps:
+) -> Gaps:
     """The idle intervals of a device within a span; `merged` was made of its operations `index`."""
     low = min(span[0], int(merged.start[0])) if len(index) else span[0]
     high = max(span[1], int(merged.end[-1])) if len(index) else span[1]
@@ -137,13 +137,13 @@ def _gaps(
     known = launched | earlier
     known[-1] = len(any_call) > 0
     called = np.clip(called, begin, end)
-    return _Gaps(begin, called, np.clip(returned, called, end), end, thread, known)
+    return Gaps(begin, called, np.clip(returned, called, end), end, thread, known)
 
 
 class _Blocked:
     """Of the time before t in which nothing was launched: how much its thread was in a wait."""
 
-    def __init__(self, calls: Calls, gaps: _Gaps) -> None:
+    def __init__(self, calls: Calls, gaps: Gaps) -> None:
         self._gaps = gaps
         self._waits = {
             int(thread): _waits(calls, int(thread))

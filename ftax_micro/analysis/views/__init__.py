@@ -14,5 +14,6 @@ VIEWS = Registry(
         "indices": "ftax_micro.analysis.views.indices:VIEW",
         "what_if": "ftax_micro.analysis.views.what_if:VIEW",
         "paper": "ftax_micro.analysis.views.paper:VIEW",
+        "operations": "ftax_micro.analysis.views.operations:VIEW",
     },
 )
