@@ -131,7 +131,7 @@ events = st.lists(
 
 
 @given(events)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_same_by_looking_at_every_microsecond(found: list[tuple[int, int, int, bool]]) -> None:
     trace = read(
         *(
@@ -174,7 +174,7 @@ def test_pairs_and_meetings() -> None:
 
 
 def test_deep_nesting_is_no_recursion() -> None:
-    depth = 20_000
+    depth = 4_000
     trace = read(*(op("f", n, 2 * (depth - n)) for n in range(depth)))
     nesting = nest(trace)
     assert nesting.crossing == 0

@@ -251,7 +251,7 @@ kernels = st.builds(
 
 
 @given(st.lists(st.one_of(some_ops, some_frames, some_steps, calls, kernels), min_size=1))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_columns_add_up_to_the_steps_whatever_the_trace(events: list[Event]) -> None:
     trace = read(*events)
     steps = analyse_steps(trace, profiler_steps(trace) or whole(trace), correlate(trace))
