@@ -8,6 +8,7 @@ from ftax_micro.analysis.comparison import Comparison
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.findings import Finding
 from ftax_micro.reporters import cells, comparison_cells, finding_cells
+from ftax_micro.reporters.printable import markdown_text
 
 
 def render_floor(view: FloorView) -> str:
@@ -16,7 +17,7 @@ def render_floor(view: FloorView) -> str:
     for device in view.result.devices:
         measured = [r for r in view.rows if r.device == device.name and r.status == "ok"]
         table = markdown_table(cells.headings(view), [cells.row_cells(r) for r in measured])
-        parts.append(f"**Launch anatomy of {_escaped(cells.title(device))}**\n\n{table}")
+        parts.append(f"**Launch anatomy of {markdown_text(cells.title(device))}**\n\n{table}")
     lines = cells.absence_lines(view) + cells.notes(view)
     lines += [cells.break_even_line(view, each) for each in view.break_evens]
     lines += [cells.closure_line(view, closure) for closure in view.closures]
@@ -35,7 +36,7 @@ def render_comparison(comparison: Comparison) -> str:
     heads = comparison_cells.row_headings(comparison)
     for device, rows in comparison_cells.device_rows(comparison):
         lines = [line for row in rows for line in comparison_cells.row_cells(comparison, row)]
-        parts.append(f"**{_escaped(device)}**\n\n{markdown_table(heads, lines)}")
+        parts.append(f"**{markdown_text(device)}**\n\n{markdown_table(heads, lines)}")
     below = [comparison_cells.tally(comparison), *comparison_cells.absence_lines(comparison)]
     parts.append(bullet_list([*below, *comparison_cells.note_lines(comparison)]))
     return "\n\n".join(parts) + "\n"
@@ -51,14 +52,10 @@ def render_diagnosis(findings: Sequence[Finding]) -> str:
 def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A pipe table; cells are escaped."""
     lines = ["| " + " | ".join(heads) + " |", "|" + " --- |" * len(heads)]
-    lines += ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(markdown_text(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def bullet_list(lines: Sequence[str]) -> str:
     """A list; lines are escaped."""
-    return "\n".join(f"- {_escaped(line)}" for line in lines)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+    return "\n".join(f"- {markdown_text(line)}" for line in lines)

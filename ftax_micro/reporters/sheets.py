@@ -13,6 +13,7 @@ import msgspec
 from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit, sentences, table_columns
 from ftax_micro.errors import UsageError
 from ftax_micro.reporters.markdown import bullet_list, markdown_table
+from ftax_micro.reporters.printable import printable, printable_json
 from ftax_micro.reporters.table import Page
 from ftax_micro.stats import Estimate
 from ftax_micro.units import digits_for, format_seconds
@@ -59,7 +60,8 @@ def render_json(sheets: Sequence[Sheet]) -> str:
             for sheet in sheets
         ],
     }
-    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"
+    text = msgspec.json.format(msgspec.json.encode(content), indent=1).decode()
+    return printable_json(text) + "\n"
 
 
 def render_markdown(sheets: Sequence[Sheet]) -> str:
@@ -113,7 +115,7 @@ def _below(sheet: Sheet) -> list[str]:
     if more > 0:
         own = own[:_MOST_LINES]
         own.append(f"{more} more of these: --top picks rows, --format json has all")
-    return [*own, *sheet.lines]
+    return [printable(line) for line in (*own, *sheet.lines)]
 
 
 def _shown(sheet: Sheet) -> tuple[list[str], list[list[str]], list[Column]]:
@@ -152,7 +154,7 @@ def cell_text(cell: Cell, column: Column) -> str:
     if cell is None or cell == "":
         return "–"
     if isinstance(cell, str):
-        return cell
+        return printable(cell)
     found = cell if isinstance(cell, Estimate) else Estimate(cell, None, None)
     if column.unit is Unit.SECONDS:
         return _seconds(found, interval=column.interval)
@@ -196,6 +198,7 @@ def _csv_cells(cell: Cell, column: Column) -> list[str | int]:
         values = [cell.value, cell.low, cell.high]
         return [_number(value) for value in values[: 3 if column.interval else 1]]
     one = _number(cell) if isinstance(cell, float) else cell
+    one = printable(one) if isinstance(one, str) else one
     return ["" if one is None else one, *([""] * 2 if column.interval else [])]
 
 
