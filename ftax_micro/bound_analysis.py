@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import gzip
+import contextlib
 import sys
+import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from ftax_micro.errors import UnreadableResultError, UsageError
 
 if TYPE_CHECKING:
     from ftax_micro.analysis.sheet import Sheet
+    from ftax_micro.analysis.traces.events import Trace
     from ftax_micro.analysis.views.contract import Question, Source, View
     from ftax_micro.results import Result
 
@@ -32,8 +34,8 @@ examples:
 It only computes: everything that needs a machine was recorded before. Bounds need the launch floor
 of the same machine: recorded with --machine, one more FILE of launch_floor, or given by --floor; on
 the cpu also the models' zero-work twins (--twin), on a GPU their device pass, which model_latency
-records by itself. A dispatch ladder given as a FILE serves estimates and splits likewise. Of
-traces it tells latency, busy and idle time by cause, not yet bounds.
+records by itself. A dispatch ladder given as a FILE serves estimates and splits likewise. A
+trace is bounded by --floor, else by its own shortest launches.
 
 exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be written
 """
@@ -168,6 +170,9 @@ def _check_sources(question: Question) -> None:
     for name, result in results:
         if question.floor is not None and result.cases:
             _warn_of_another_machine(name, result, question.floor)
+    for name, trace in question.traces:
+        if question.floor is not None:
+            _warn_of_another_gpu(name, trace, question.floor)
     for sentence in question.unused:
         cli.message(f"warning: {sentence}")
 
@@ -193,16 +198,16 @@ def _source(path: Path, name: str) -> Source:
 
 
 def _is_result(path: Path) -> bool:
-    """Whether the file is one of ours: its first keys tell."""
+    """Whether the file is one of ours: its first keys tell. What is damaged is not."""
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
-        if head[:2] == b"\x1f\x8b":
-            with gzip.open(path) as unpacked:
-                head = unpacked.read(_HEAD_BYTES)
-    except (OSError, EOFError, ValueError) as error:
+    except (OSError, ValueError) as error:
         words = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise UnreadableResultError(f"{path}: {words}") from error
+    if head[:2] == b"\x1f\x8b":
+        with contextlib.suppress(zlib.error):
+            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD_BYTES)
     return b'"schema_version"' in head
 
 
@@ -223,6 +228,14 @@ def _warn_of_another_machine(name: str, result: Result, floor: Result) -> None:
             f"warning: {name} was measured on {machine_name(result)}, the floor on "
             f"{machine_name(floor)}: bounds hold where both are the same machine"
         )
+
+
+def _warn_of_another_gpu(name: str, trace: Trace, floor: Result) -> None:
+    from ftax_micro.analysis.traces.machine_floor import machine_mismatch
+
+    different = machine_mismatch(trace, floor)
+    if different is not None:
+        cli.message(f"warning: {name} {different}")
 
 
 def main() -> int:

@@ -165,6 +165,7 @@ def test_steps_of_a_trace_are_told_with_their_idle_time_by_cause(
     assert float(row["latency_s"]) == pytest.approx(100e-6)
     assert float(row["busy_s"]) == pytest.approx(30e-6)
     assert (row["status"], row["launches"]) == ("skipped", "1")
+    assert "1 launches that found their stream idle" in row["reason"]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,18 @@ def test_wrong_usage_is_one_line(arguments: list[object], words: str, run: Run) 
     assert words in err
 
 
-@pytest.mark.parametrize("data", [b"", b"nonsense", b'{"traceEvents": []}', b"\x1f\x8bnonsense"])
+_PACKED = gzip.compress(bytes(range(256)) * 9)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"nonsense", b'{"traceEvents": []}', b"\x1f\x8bnonsense"),
+        _PACKED[:40],
+        _PACKED[:12] + b"\xff\xff\xff\xff" + _PACKED[16:],
+        b'{"schema_version": 999}',
+    ],
+)
 def test_what_is_neither_result_nor_trace_is_one_line(
     data: bytes, run: Run, tmp_path: Path
 ) -> None:

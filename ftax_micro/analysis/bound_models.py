@@ -70,8 +70,8 @@ def _launched(work: DeviceWork) -> tuple[Operations, Calls]:
 
 
 def _one_graph(work: DeviceWork) -> tuple[Operations, Calls]:
-    """All operations as nodes of one graph."""
-    call = np.zeros(work.operations.count, dtype=np.int64)
+    """All operations as nodes of one graph, but for what was there before it."""
+    call = np.where(work.ahead, NO_CALL, 0)
     calls = Calls(np.array([int(CallKind.GRAPH)]), np.zeros(1, dtype=np.int64))
     return replace(work.operations, call=call), calls
 

@@ -16,7 +16,7 @@ Tax is latency less the own bound, avoidable time latency less the graph bound. 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -112,22 +112,41 @@ def cuda_bounds(
 
     Errors: `ValueError` for no samples, or a median that is not positive.
     """
-    middle = _positive_median(latency, confidence)
+    return bounds_of(
+        work,
+        floor,
+        _positive_median(latency, confidence),
+        lambda: draw_together(work, floor, latency, confidence, seed),
+        confidence,
+    )
+
+
+def bounds_of(
+    work: DeviceWork,
+    floor: FloorValues,
+    latency: Estimate,
+    draw: Callable[[], Joint],
+    confidence: float = 0.95,
+) -> Bounds:
+    """The bounds of `latency`, of which `draw` gives drawings together with the floor and the
+    durations; it is asked where the floor knows `to_start` and `sync`, without which there are
+    no bounds.
+    """
     kinds = work.calls.kind == CallKind.GRAPH
     path: Path = "stream" if not kinds.any() else "graph" if kinds.all() else "mixed"
     reasons = _reasons(work, floor)
     if "device" in reasons:
-        return Bounds(middle, path, unchained=work.operations.unchained, reasons=reasons)
-    joint = draw_together(work, floor, latency, confidence, seed)
+        return Bounds(latency, path, unchained=work.operations.unchained, reasons=reasons)
+    joint = draw()
     found = {
-        name: _cuda_bound(bound_model(name, work), floor, joint, middle, confidence)
+        name: _cuda_bound(bound_model(name, work), floor, joint, latency, confidence)
         for name in BOUNDS
         if name not in reasons and not (name == "own" and path == "stream")
     }
     if path == "stream" and "launch" in found:
         found["own"] = found["launch"]
     return Bounds(
-        latency=middle,
+        latency=latency,
         path=path,
         unchained=work.operations.unchained,
         assumed=(NO_GAP,) if floor.gap is None else (),

@@ -7,13 +7,8 @@ from dataclasses import dataclass
 
 from ftax_micro.analysis.case_bounds import CaseBounds
 from ftax_micro.analysis.latency_view import workload_sizes
-from ftax_micro.analysis.traces.events import Trace
-from ftax_micro.analysis.traces.steps import Step, Window, analyse_steps
 from ftax_micro.records import Case, Status
 from ftax_micro.stats import Estimate
-
-NO_DEVICE = "the trace has no device activity"
-NO_FLOOR = "a trace has no launch floor: its bounds are not computed"
 
 
 @dataclass(frozen=True)
@@ -53,11 +48,6 @@ def rows_of_cases(source: str, found: Sequence[CaseBounds]) -> list[BoundRow]:
     return [_of_case(source, each) for each in found]
 
 
-def rows_of_trace(source: str, trace: Trace, windows: Sequence[Window]) -> list[BoundRow]:
-    """A row for every window of the trace on every device."""
-    return [_of_step(source, each) for each in analyse_steps(trace, windows)]
-
-
 def _of_case(source: str, found: CaseBounds) -> BoundRow:
     case, bounds = found.case, found.bounds
     label = case_label(case)
@@ -89,23 +79,3 @@ def case_label(case: Case) -> str:
     sizes = [f"{name} {size}" for name, size in workload_sizes(case).items()]
     more = [case.lengths] if case.lengths else []
     return " ".join([case.model, case.device, case.dtype, *sizes, *more])
-
-
-def _of_step(source: str, step: Step) -> BoundRow:
-    where = "" if step.device is None else f" cuda:{step.device}"
-    causes: Sequence[tuple[str, float]] = [
-        (cause, part.value) for cause, part in step.idle_by_cause.items()
-    ]
-    return BoundRow(
-        source,
-        f"{step.window.label}{where}",
-        "trace",
-        "skipped",
-        NO_DEVICE if step.device is None else NO_FLOOR,
-        latency=step.latency,
-        busy=step.busy,
-        idle=step.idle,
-        launches=sum(step.launches.values()),
-        operations=sum(step.operations.values()),
-        idle_by_cause=tuple(causes),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ftax_micro.analysis.estimates import twin_time, twins_of, workload
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
 from ftax_micro.analysis.joint import DeviceWork
 from ftax_micro.analysis.pipeline import NO_CALL, Array, CallKind, Calls, Operations, overlapping
+from ftax_micro.analysis.plausible import impossible_latency
 from ftax_micro.analysis.regime import Regime, RooflineUse, regime, roofline_use
 from ftax_micro.analysis.what_if import Prediction, what_if
 from ftax_micro.records import Case, DevicePass, Roofline
@@ -84,10 +85,18 @@ def case_bounds(
     if not np.median(case.latency.samples) > 0:
         return CaseBounds(case, "its latency is not positive")
     if case.device == "cpu":
-        return _inline(case, floor, twin, rooflines, confidence, seed)
-    if case.device_pass is None:
-        return CaseBounds(case, case.reasons.get("device_pass", "the device was not traced"))
-    return _on_device(case, case.device_pass, floor, rooflines, confidence, seed)
+        found = _inline(case, floor, twin, rooflines, confidence, seed)
+    elif case.device_pass is not None:
+        found = _on_device(case, case.device_pass, floor, rooflines, confidence, seed)
+    else:
+        why = case.reasons.get("device_pass", "the device was not traced")
+        found = CaseBounds(case, why)
+    wrong = impossible_latency(float(np.median(case.latency.samples)), case.macs)
+    if wrong is None:
+        return found
+    if found.bounds is None:
+        return replace(found, reason=f"{wrong}; {found.reason}")
+    return replace(found, regime=Regime("invalid", wrong))
 
 
 def device_work(found: DevicePass, host_s: float | None = None) -> DeviceWork:

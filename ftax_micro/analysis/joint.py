@@ -15,7 +15,15 @@ import numpy as np
 
 from ftax_micro import stats
 from ftax_micro.analysis.floor_values import FloorValues
-from ftax_micro.analysis.pipeline import Array, CallKind, Calls, Floor, Integers, Operations
+from ftax_micro.analysis.pipeline import (
+    Array,
+    Booleans,
+    CallKind,
+    Calls,
+    Floor,
+    Integers,
+    Operations,
+)
 from ftax_micro.analysis.resampling import drawn_places, median_draw, percentile_interval
 from ftax_micro.stats import Estimate
 
@@ -52,7 +60,8 @@ class DeviceWork:
 
     `durations` (forwards, N) and `begins` (forwards, M; after the forward's begin) are the samples,
     both of the same forwards; `operations` has the median durations. `kind` (N,) is the call that
-    would launch each into a stream. Begins are those of an untraced forward.
+    would launch each into a stream. Begins are those of an untraced forward. `left_over` (N,)
+    marks what an earlier forward left to be done first; None: nothing.
     """
 
     operations: Operations
@@ -60,6 +69,14 @@ class DeviceWork:
     kind: Integers
     durations: Array
     begins: Array
+    left_over: Booleans | None = None
+
+    @property
+    def ahead(self) -> Booleans:
+        """(N,): which operations an earlier forward left to be done first."""
+        if self.left_over is None:
+            return np.zeros(self.operations.count, dtype=bool)
+        return self.left_over
 
     @property
     def replays(self) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from ftax_micro.analysis.bounds_view import BoundRow, rows_of_cases, rows_of_trace
-from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
+from ftax_micro.analysis.bounds_view import BoundRow, rows_of_cases
+from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source, one_source
+from ftax_micro.analysis.trace_rows import TraceRows, rows_of_trace
 from ftax_micro.analysis.views.contract import Question, View
 from ftax_micro.analysis.views.reasons import Subject, reason_lines
 from ftax_micro.units import format_seconds
@@ -34,13 +35,15 @@ COLUMNS = (
 def build(question: Question) -> Sheet:
     """A row for every case of the results and every step of the traces."""
     rows = [row for each in question.models for row in rows_of_cases(each.source, each.bounds)]
-    rows += [
-        row
+    traces = {
+        name: rows_of_trace(name, trace, question.windows(trace), question.floor)
         for name, trace in question.traces
-        for row in rows_of_trace(name, trace, question.windows(trace))
-    ]
-    columns = (named_source(COLUMNS[0], [row.source for row in rows]), *COLUMNS[1:])
-    return Sheet("bounds", None, columns, tuple(map(_row, rows)), tuple(_reasons(rows)))
+    }
+    rows += [row for each in traces.values() for row in each.rows]
+    names = [row.source for row in rows]
+    lines = (*_of_traces(traces, named=not one_source(names)), *_reasons(rows))
+    columns = (named_source(COLUMNS[0], names), *COLUMNS[1:])
+    return Sheet("bounds", None, columns, tuple(map(_row, rows)), lines)
 
 
 VIEW = View("latency, bounds, framework tax and regime", build)
@@ -59,9 +62,19 @@ def _sentences(row: BoundRow) -> list[str]:
     """Why it is what it is."""
     name = _joined(row)
     lines = [f"{name}: {row.regime}, {row.why}"] if row.why else []
-    causes = ", ".join(f"{cause} {format_seconds(part)}" for cause, part in row.idle_by_cause)
-    lines += [f"{name}: idle by cause: {causes}"] if causes else []
-    return lines + [f"{name}: {note}" for note in row.notes]
+    causes = [f"{cause} {format_seconds(part)}" for cause, part in row.idle_by_cause if part]
+    notes = [f"idle by cause: {', '.join(causes)}"] if causes else []
+    notes += row.notes
+    if row.mode == "trace" and notes:  # a trace may have many steps, each with all of these
+        notes = ["; ".join(notes)]
+    return lines + [f"{name}: {note}" for note in notes]
+
+
+def _of_traces(traces: Mapping[str, TraceRows], *, named: bool) -> list[str]:
+    """What holds for whole traces."""
+    return [
+        f"{name}: {line}" if named else line for name, each in traces.items() for line in each.lines
+    ]
 
 
 def _joined(row: BoundRow) -> str:

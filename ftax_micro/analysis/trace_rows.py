@@ -1,0 +1,84 @@
+"""Rows of a bound analysis from the steps of a trace, and what holds for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ftax_micro.analysis.bounds import Bounds
+from ftax_micro.analysis.bounds_view import BoundRow
+from ftax_micro.analysis.regime import Regime
+from ftax_micro.analysis.traces.events import Trace
+from ftax_micro.analysis.traces.machine_floor import machine_floors
+from ftax_micro.analysis.traces.many_steps import ManySteps, many_steps
+from ftax_micro.analysis.traces.step_bounds import StepBounds, trace_bounds
+from ftax_micro.analysis.traces.steps import Window
+from ftax_micro.results import Result
+
+_MODE = "trace"
+_OVER_STEPS = (
+    "values are medians over {count} steps, and intervals tell how far these differ; the intervals "
+    "of single steps have the trace's clock and the floor alone"
+)
+
+
+class TraceRows(NamedTuple):
+    """The rows of one trace, and sentences that hold for every one of them."""
+
+    rows: Sequence[BoundRow]
+    lines: Sequence[str]
+
+
+def rows_of_trace(
+    source: str, trace: Trace, windows: Sequence[Window], floor: Result | None = None
+) -> TraceRows:
+    """A row for every window of the trace on every device, by the floor of a measured machine, or
+    by the trace's own. Where windows are several, medians over them come first.
+    """
+    floors = None if floor is None else machine_floors(trace, floor)
+    found = trace_bounds(trace, windows, floors)
+    rows = [_of_many(source, each) for each in many_steps(found.steps)]
+    return TraceRows([*rows, *(_of_step(source, each) for each in found.steps)], found.notes)
+
+
+def _of_many(source: str, found: ManySteps) -> BoundRow:
+    return BoundRow(
+        *(source, f"{found.label} cuda:{found.device}", _MODE, "ok", None),
+        **_explained(found.bounds, found.regime),
+        latency=found.bounds.latency,
+        busy=found.busy,
+        idle=found.idle,
+        launches=found.launches,
+        operations=found.operations,
+        idle_by_cause=tuple(found.idle_by_cause.items()),
+        notes=(_OVER_STEPS.format(count=found.count),),
+    )
+
+
+def _of_step(source: str, found: StepBounds) -> BoundRow:
+    step = found.step
+    where = "" if step.device is None else f" cuda:{step.device}"
+    return BoundRow(
+        *(source, f"{step.window.label}{where}", _MODE),
+        *("ok" if found.bounds else "skipped", found.reason),
+        **_explained(found.bounds, found.regime),
+        latency=step.latency,
+        busy=step.busy,
+        idle=step.idle,
+        launches=sum(step.launches.values()),
+        operations=sum(step.operations.values()),
+        idle_by_cause=tuple((cause, part.value) for cause, part in step.idle_by_cause.items()),
+        notes=found.notes,
+    )
+
+
+def _explained(bounds: Bounds | None, binds: Regime | None) -> dict[str, Any]:
+    """The cells that bounds and regime have a part in."""
+    cells: dict[str, Any] = {}
+    if bounds is not None:
+        parts = {"device": bounds.device, "launch": bounds.launch, "graph": bounds.graph}
+        cells = {f"{name}_bound": part.seconds if part else None for name, part in parts.items()}
+        cells |= {"tax": bounds.tax, "tax_share": bounds.tax_share}
+    if binds is not None:
+        cells |= {"regime": binds.text, "paper_regime": binds.paper, "why": binds.reason}
+    return cells
