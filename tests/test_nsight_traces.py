@@ -117,7 +117,7 @@ def test_graphs_recorded_whole_are_operations_of_their_own_kind(tmp_path: Path) 
     assert names(trace, trace.operations)[0] == "CUDA graph 5"
     assert trace.not_needed == {"graph of known nodes": 1}
     assert trace.findings == {
-        "graphs recorded whole: the gaps between their nodes count as busy": 1,
+        "graphs recorded whole (what lies between their nodes counts as busy)": 1,
         "graphs that begin on the host": 1,
     }
 
@@ -178,6 +178,28 @@ def test_processes_keep_their_correlations_streams_and_devices_apart(tmp_path: P
     assert trace.device_ids == [0]
     assert len(set(trace.operations.stream.tolist())) == 2
     assert trace.findings == {"processes that may share a GPU or not": 2}
+
+
+def test_steps_of_a_process_are_of_what_it_launched_itself(tmp_path: Path) -> None:
+    export = Export()
+    for process, device, begin in ((5, 0, 0), (6, 1, 3)):
+        events = [
+            nvtx("step", begin, 100),
+            *launched(1, begin + 1, 4, begin + 10, 20, device=device),
+            *launched(2, begin + 15, 4, begin + 40, 30, device=device),
+            call(begin + 20, 1, 3),
+        ]
+        for each in events:
+            export.add_events([{**each, "args": {**each["args"], "process": process}}])
+    trace = read_nsight_export(export.write(tmp_path / "a.sqlite"))
+    steps = analyse_steps(trace, annotated(trace, "step"))
+    assert [(step.window.process, step.device) for step in steps] == [("5", 0), ("6", 1)]
+    for step in steps:
+        assert step.operations == {"kernel": 2}
+        assert step.busy is not None
+        assert step.busy.value == pytest.approx(50e-6)
+        assert step.launches_without_operation == 1
+    assert [each.device for each in analyse_steps(trace, whole(trace))] == [0, 1]
 
 
 def test_a_device_has_the_name_of_its_cuda_number(tmp_path: Path) -> None:

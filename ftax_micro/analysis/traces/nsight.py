@@ -59,6 +59,7 @@ _NOT_NEEDED_BY_PREFIX = ("OPENACC_",)
 
 # A row of stacks: the same call once more, around the call itself and with its correlation id.
 _BACKTRACE = 67
+_WHOLE_GRAPHS = "graphs recorded whole (what lies between their nodes counts as busy)"
 _ON_HOST = 2**31 - 1  # the device of a graph that begins with a node on the host
 # No time: beyond what a trace may hold, and different from any that a file has.
 _NO_TIME = -(2**62) - 1
@@ -181,7 +182,7 @@ class _Reader:
         keep = np.asarray(~twice & ~on_host)
         findings = {
             "graphs that begin on the host": int(on_host.sum()),
-            "graphs recorded whole: the gaps between their nodes count as busy": int(keep.sum()),
+            _WHOLE_GRAPHS: int(keep.sum()),
         }
         self.builder.findings.update({what: n for what, n in findings.items() if n})
         self.builder.not_needed.update(

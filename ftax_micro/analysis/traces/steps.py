@@ -35,18 +35,23 @@ from ftax_micro.analysis.traces.events import (
     SpanKind,
     Trace,
 )
+from ftax_micro.analysis.traces.processes import Processes, calling_processes
 from ftax_micro.analysis.traces.timeline import CAUSES, Timeline, merge
 from ftax_micro.errors import UsageError
 from ftax_micro.stats import Array, Estimate
 
 
 class Window(NamedTuple):
-    """A stretch of host time, in nanoseconds of the trace; `everything`: all operations belong."""
+    """A stretch of host time, in nanoseconds of the trace; `everything`: all operations belong.
+
+    `process`: of a trace of several processes, the one whose operations belong; None: all's.
+    """
 
     label: str
     begin_ns: int
     end_ns: int
     everything: bool = False
+    process: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,9 +131,12 @@ def whole(trace: Trace) -> list[Window]:
 
 def _windows(trace: Trace, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Window]:
     spans = trace.spans.take(which)
-    columns = spans.name.tolist(), spans.start_ns.tolist(), spans.end_ns.tolist()
+    columns = (each.tolist() for each in (spans.name, spans.start_ns, spans.end_ns, spans.thread))
+    calling = calling_processes(trace)
+    several = {name: name for name in calling} if len(calling) > 1 else {}
     return [
-        Window(trace.names[name], start, end) for name, start, end in zip(*columns, strict=True)
+        Window(trace.names[name], start, end, False, several.get(trace.threads[thread].process))
+        for name, start, end, thread in zip(*columns, strict=True)
     ]
 
 
@@ -137,15 +145,17 @@ def analyse_steps(
 ) -> list[Step]:
     """Figures of each window on each device that did something in the trace, window by window.
 
-    Windows may overlap; each has its own figures. Linear in the events and in the operations of
-    all windows, sorting aside.
+    Those of one process of several: on devices that it used. Windows may overlap; each has its own
+    figures. Linear in the events and in the operations of all windows, sorting aside.
     """
     if not windows:
         return []
     analysis = _Analysis(trace, correlation or correlate(trace), windows)
     devices: list[int | None] = [*trace.device_ids] or [None]
     per_device = [analysis.steps(device) for device in devices]
-    return [step for steps in zip(*per_device, strict=True) for step in steps]
+    use = analysis.processes.use
+    every = (step for steps in zip(*per_device, strict=True) for step in steps)
+    return [step for step in every if use(step.window.process, step.device)]
 
 
 class _Analysis:
@@ -157,8 +167,11 @@ class _Analysis:
         self.overlaps = overlapping(trace)
         used = np.zeros(len(trace.calls), dtype=bool)
         used[correlation.call[correlation.matched]] = True
-        launching = np.isin(trace.calls.kind, LAUNCHING)
-        self.unused_start = trace.calls.start_ns[launching & ~used]  # in order, as all calls are
+        self.processes = Processes(trace, correlation)
+        unused, starts = np.isin(trace.calls.kind, LAUNCHING) & ~used, trace.calls.start_ns
+        names = {each.process for each in windows}
+        # In order, as all calls are.
+        self.unused_start = {n: starts[unused & self.processes.calls(n)] for n in names}
 
     def steps(self, device: int | None) -> list[Step]:
         """The figures of every window on one device."""
@@ -203,10 +216,11 @@ class _Analysis:
         asked[known] = self.trace.calls.start_ns[call[index[known]]]
         order = np.argsort(asked, kind="stable")
         index, asked = index[order], asked[order]
+        own = self.processes.own
         low = np.searchsorted(asked, [each.begin_ns for each in self.windows], side="left")
         high = np.searchsorted(asked, [each.end_ns for each in self.windows], side="left")
         return [
-            everything if window.everything else np.sort(index[a:b])
+            everything if window.everything else own(window.process, np.sort(index[a:b]))
             for window, a, b in zip(self.windows, low, high, strict=True)
         ]
 
@@ -216,7 +230,7 @@ class _Analysis:
         calls = np.unique(correlation.call[first])
         delays = launch_delays_ns(self.trace, correlation, first)
         span = [window.begin_ns, window.end_ns]
-        low, high = np.searchsorted(self.unused_start, span).tolist()
+        low, high = np.searchsorted(self.unused_start[window.process], span).tolist()
         tick = self.trace.tick_ns
         return Step(
             window=window,
