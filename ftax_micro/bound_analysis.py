@@ -28,7 +28,7 @@ examples:
   python -m ftax_micro.bound_analysis models.json --view what_if --other-floor faster_gpu.json
   python -m ftax_micro.bound_analysis a100.json h100.json --paper
   python -m ftax_micro.bound_analysis trace.json.gz          the steps of a PyTorch profiler's trace
-  python -m ftax_micro.bound_analysis report.sqlite --annotation forward
+  python -m ftax_micro.bound_analysis report.sqlite --annotation 'step *'
                                                              NVTX ranges of Nsight Systems
 
 It only computes: everything that needs a machine was recorded before. Bounds need the launch floor
@@ -90,7 +90,9 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
     )
     parser.add_argument("--list", action="store_true", help="show the views and end")
     parser.add_argument(
-        "--annotation", metavar="NAME", help="cut traces at the annotations of that name"
+        "--annotation",
+        metavar="NAME",
+        help="cut traces at the annotations of that name, or of a pattern: 'iteration *'",
     )
     parser.add_argument(
         "--whole", action="store_true", help="take traces whole (default: the profiler's steps)"

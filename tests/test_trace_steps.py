@@ -174,8 +174,16 @@ def test_windows_by_name_may_overlap_and_a_wrong_name_is_an_error() -> None:
     assert [us(each.latency) for each in steps] == [20, 10]
     with pytest.raises(UsageError, match="no annotation named 'backward'"):
         annotated(trace, "backward")
+    assert [each.label for each in annotated(trace, "*o*")] == ["outer", "forward", "forward"]
     assert profiler_steps(trace) == []
     assert analyse_steps(trace, []) == []
+
+
+def test_a_name_with_stars_is_that_name_before_it_is_a_pattern() -> None:
+    trace = read(annotation("step *", 0, 30), annotation("step 1", 40, 20), call(3, 1, 1))
+    assert [each.label for each in annotated(trace, "step *")] == ["step *"]
+    assert [each.label for each in annotated(trace, "step ?")] == ["step *", "step 1"]
+    assert [each.label for each in annotated(trace, "step [0-9]")] == ["step 1"]
 
 
 def test_without_device_activity_the_device_times_are_undefined() -> None:

@@ -32,26 +32,22 @@ from ftax_micro.analysis.traces.events import (
     Ints,
     Kinds,
     OperationKind,
-    SpanKind,
     Trace,
 )
-from ftax_micro.analysis.traces.processes import Processes, calling_processes
+from ftax_micro.analysis.traces.processes import Processes
 from ftax_micro.analysis.traces.timeline import CAUSES, Timeline, merge
-from ftax_micro.errors import UsageError
+from ftax_micro.analysis.traces.windows import Window, annotated, profiler_steps, whole
 from ftax_micro.stats import Array, Estimate
 
-
-class Window(NamedTuple):
-    """A stretch of host time, in nanoseconds of the trace; `everything`: all operations belong.
-
-    `process`: of a trace of several processes, the one whose operations belong; None: all's.
-    """
-
-    label: str
-    begin_ns: int
-    end_ns: int
-    everything: bool = False
-    process: str | None = None
+__all__ = [  # what a step is cut by among it
+    "Step",
+    "Window",
+    "analyse_steps",
+    "annotated",
+    "profiler_steps",
+    "whole",
+    "within_ticks",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,40 +100,6 @@ class Step:
         if self.device is None:
             return None
         return self.idle_by_cause["not launched"].value + self.idle_by_cause["launching"].value
-
-
-def profiler_steps(trace: Trace) -> list[Window]:
-    """The windows of `ProfilerStep#n`, in order; empty where the trace has none."""
-    return _windows(trace, trace.spans.kind == SpanKind.STEP)
-
-
-def annotated(trace: Trace, name: str) -> list[Window]:
-    """The windows of the user's annotations of that name; `UsageError` where there are none."""
-    try:
-        number = trace.names.index(name)
-    except ValueError:
-        number = NONE
-    user = np.isin(trace.spans.kind, (SpanKind.ANNOTATION, SpanKind.STEP))
-    found = _windows(trace, user & (trace.spans.name == number))
-    if not found:
-        raise UsageError(f"{trace.source} has no annotation named {name!r}")
-    return found
-
-
-def whole(trace: Trace) -> list[Window]:
-    """One window from the first event to the end of the last."""
-    return [Window("whole trace", 0, trace.end_ns, everything=True)]
-
-
-def _windows(trace: Trace, which: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Window]:
-    spans = trace.spans.take(which)
-    columns = (each.tolist() for each in (spans.name, spans.start_ns, spans.end_ns, spans.thread))
-    calling = calling_processes(trace)
-    several = {name: name for name in calling} if len(calling) > 1 else {}
-    return [
-        Window(trace.names[name], start, end, False, several.get(trace.threads[thread].process))
-        for name, start, end, thread in zip(*columns, strict=True)
-    ]
 
 
 def analyse_steps(
