@@ -149,11 +149,13 @@ def test_few_samples_have_no_interval() -> None:
 
 
 def test_many_operations_are_drawn_less_often() -> None:
-    number = 30_000
+    number = 800
     work = work_of(operations([1.0] * number), launches(number))
     joint = draw_together(work, KNOWN, [1.0] * 20)
-    assert joint.resamples == 333
-    assert joint.durations.shape == (200, number)
+    assert joint.resamples == 500
+    assert joint.durations.shape == (500, number)
+    more = draw_together(work, KNOWN, [1.0] * 20, hosted=True)
+    assert (len(more.durations), len(more.begins)) == (250, 250)
 
 
 def test_on_the_cpu_times_add() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import NormalDist, median
 
 import numpy as np
@@ -24,6 +25,7 @@ from ftax_micro.stats import Estimate
 
 _TRACER = "tracer"
 _RESAMPLES = 1000
+_STREAM = 1
 _INLINE = "operations run inline on the cpu"
 _PART = "part"
 
@@ -110,6 +112,18 @@ class FloorValues:
     def drawn(self, resamples: int, rng: np.random.Generator) -> Floor:
         """All of them drawn anew, arrays of (resamples,). Errors as `point`."""
         return self._floor(lambda each: each.drawn(resamples, rng))
+
+    def drawn_for(self, resamples: int, seed: int) -> Floor:
+        """As `drawn`, once for all who ask for the same: the cases of a result have one floor."""
+        key = (resamples, seed)
+        if key not in self._drawings:
+            # Not the numbers that latencies and durations are drawn with.
+            self._drawings[key] = self.drawn(resamples, np.random.default_rng([seed, _STREAM]))
+        return self._drawings[key]
+
+    @cached_property
+    def _drawings(self) -> dict[tuple[int, int], Floor]:
+        return {}
 
     def _floor(self, of: Callable[[FloorValue], ArrayLike]) -> Floor:
         """A `Floor` of one number of each; a gap that was not measured counts as none."""

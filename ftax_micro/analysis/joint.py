@@ -27,12 +27,13 @@ from ftax_micro.analysis.pipeline import (
 from ftax_micro.analysis.resampling import drawn_places, median_draw, percentile_interval
 from ftax_micro.stats import Estimate
 
-# Drawings of all durations are the dearest part: fewer than resamples where there are many.
-_PLACES_DRAWN = 5_000_000
+# Drawings of all durations are the dearest part: fewer than resamples where there are many, since
+# a sum of many varies little.
+_PLACES_DRAWN = 400_000
 # Values held at once, which is as many as a core's cache holds, and in all: beyond that, fewer
-# resamples.
+# resamples, so that a result of a thousand cases takes a minute, not an hour.
 _AT_ONCE = 50_000
-_IN_ALL = 10_000_000
+_IN_ALL = 400_000
 _LEAST_RESAMPLES = 200
 
 
@@ -130,7 +131,6 @@ def draw_together(
     *,
     hosted: bool = False,
     returned: Sequence[float] = (),
-    other: FloorValues | None = None,
 ) -> Joint:
     """Drawings enough for intervals at `confidence`; of the begins only where `hosted`, and of the
     times when the forward `returned`, where these are known.
@@ -149,12 +149,11 @@ def draw_together(
     return Joint(
         resamples=resamples,
         latency=drawn_latency(latency, resamples, confidence, rng),
-        floor=floor.drawn(resamples, rng),
+        floor=floor.drawn_for(resamples, seed),
         durations=drawn[:, :number],
         begins=drawn[:, number:],
         returned=median_draw(returned)(resamples, rng) if returned else np.zeros(resamples),
         returned_s=float(np.median(returned)) if returned else 0.0,
-        other=None if other is None else other.drawn(resamples, rng),
     )
 
 

@@ -162,7 +162,8 @@ def _asked(
         gap = np.where(graph & _same_call(operations), _wide(floor.graph_gap), gap)
     if not called.all():
         start = np.where(called, start, 0.0)
-    return begins[..., operations.call] + start, gap + np.zeros(operations.count)
+    ready = np.take(begins, operations.call, axis=-1)  # of an index, far faster than brackets
+    return ready + start, gap + np.zeros(operations.count)
 
 
 def _same_call(operations: Operations) -> Booleans:

@@ -87,18 +87,19 @@ def drawn_places(samples: Array, resamples: int, rng: np.random.Generator) -> Ar
     forwards, places = samples.shape
     order, ordered = np.argsort(samples, axis=0), np.sort(samples, axis=0)
     chosen = rng.integers(0, forwards, (forwards, resamples)) * resamples + np.arange(resamples)
-    times = np.bincount(chosen.ravel(), minlength=forwards * resamples).astype(np.uint16)
-    times = times.reshape(forwards, resamples)
+    times = np.bincount(chosen.ravel(), minlength=forwards * resamples)
+    # Counts up to the number of forwards, in the fewest bytes: most of the time is spent here.
+    times = times.astype(np.min_scalar_type(forwards)).reshape(forwards, resamples)
     drawn = np.empty((resamples, places))
     step, every = max(1, _AT_ONCE // max(1, places)), np.arange(places)[:, np.newaxis]
     for first in range(0, resamples, step):
         some = np.ascontiguousarray(times[:, first : first + step])
-        seen = np.zeros((places, some.shape[1]), dtype=np.uint16)
+        seen = np.zeros((places, some.shape[1]), dtype=times.dtype)
         lower, upper = np.zeros_like(seen), np.zeros_like(seen)
         for place in order:
             seen += some[place]
-            lower += seen <= (forwards - 1) // 2
-            upper += seen <= forwards // 2
+            lower += (seen <= (forwards - 1) // 2).view(np.uint8)
+            upper += (seen <= forwards // 2).view(np.uint8)
         drawn[first : first + step] = ((ordered[lower, every] + ordered[upper, every]) / 2).T
     middle = np.median(samples, axis=0)
     return middle + (drawn - middle) * _few_forwards(forwards)

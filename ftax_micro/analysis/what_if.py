@@ -21,7 +21,6 @@ from ftax_micro.analysis.floor_values import FloorValues, submit_name
 from ftax_micro.analysis.joint import (
     DeviceWork,
     Drawing,
-    Joint,
     draw_together,
     drawn_latency,
     estimate,
@@ -82,26 +81,60 @@ def what_if(
     Errors: `ValueError` for no samples, a floor without what the work needs, or places that cannot
     be fused.
     """
-    wanted = change or Change()
-    if wanted.floor is not None:
-        _check_charges(work, (floor, wanted.floor))
-    pair = _Models(work, wanted)
-    joint = draw_together(
-        *(work, floor, latency, confidence, seed),
-        hosted=True,
-        returned=returned,
-        other=wanted.floor,
-    )
-    point = Drawing(
-        floor=floor.point(),
-        durations=work.operations.duration_s,
-        begins=np.median(work.begins, axis=0),
-        returned=np.array(joint.returned_s),
-        other=None if wanted.floor is None else wanted.floor.point(),
-    )
-    drawn = None if joint.latency is None else _drawn(pair, joint)
-    now, then = float(pair.now(point)), float(pair.then(point))
-    return _prediction(now, then, drawn, latency, joint.latency, confidence)
+    return Forward(work, latency, floor, returned, confidence, seed).after(change or Change())
+
+
+class Forward:
+    """A forward on a GPU that is asked about several changes: as it is, it is worked out once.
+
+    Arguments and errors as of `what_if`.
+    """
+
+    def __init__(
+        self,
+        work: DeviceWork,
+        latency: Sequence[float],
+        floor: FloorValues,
+        returned: Sequence[float] = (),
+        confidence: float = 0.95,
+        seed: int = 0,
+    ) -> None:
+        self._work, self._latency, self._floor = work, latency, floor
+        self._confidence, self._seed = confidence, seed
+        self._joint = draw_together(
+            *(work, floor, latency, confidence, seed), hosted=True, returned=returned
+        )
+        self._point = Drawing(
+            floor=floor.point(),
+            durations=work.operations.duration_s,
+            begins=np.median(work.begins, axis=0),
+            returned=np.array(self._joint.returned_s),
+        )
+        self._now = float(self._as_it_is(self._point))
+        known = self._joint.latency is not None
+        self._drawn = self._joint.apply(self._as_it_is) if known else None
+
+    def after(self, change: Change) -> Prediction:
+        """What it would take."""
+        if change == Change():
+            return self._prediction(self._now, self._drawn)
+        joint, point = self._joint, self._point
+        if change.floor is not None:
+            _check_charges(self._work, (self._floor, change.floor))
+            other = change.floor.drawn_for(joint.resamples, self._seed)
+            joint = replace(joint, other=other)
+            point = replace(point, other=change.floor.point())
+        after = _After(self._work, change)
+        drawn = None if self._drawn is None else joint.apply(after.latency)
+        return self._prediction(float(after.latency(point)), drawn)
+
+    def _as_it_is(self, each: Drawing) -> Array:
+        return _latency(self._work.operations, self._work.calls, each)
+
+    def _prediction(self, then: float, drawn: Array | None) -> Prediction:
+        pair = None if drawn is None or self._drawn is None else (self._drawn, drawn)
+        latencies = self._joint.latency
+        return _prediction(self._now, then, pair, self._latency, latencies, self._confidence)
 
 
 def what_if_inline(
@@ -170,23 +203,15 @@ def _prediction(
     )
 
 
-def _drawn(pair: _Models, joint: Joint) -> tuple[Array, Array]:
-    return joint.apply(pair.now), joint.apply(pair.then)
-
-
-class _Models:
-    """The model of a forward as it is and as it would be."""
+class _After:
+    """The model of a forward after a change."""
 
     def __init__(self, work: DeviceWork, change: Change) -> None:
         self._work, self._change = work, change
         self._fusion = _Fusion(work, change.fused) if change.fused else None
 
-    def now(self, each: Drawing) -> Array:
-        """(…): the latency as it is."""
-        return _latency(self._work.operations, self._work.calls, each)
-
-    def then(self, each: Drawing) -> Array:
-        """(…): the latency after the change."""
+    def latency(self, each: Drawing) -> Array:
+        """(…): what it would take."""
         work, change = self._work, self._change
         each = replace(each, durations=each.durations * change.duration_factor)
         if each.other is not None:

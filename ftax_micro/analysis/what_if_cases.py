@@ -10,7 +10,7 @@ import numpy as np
 from ftax_micro.analysis.case_bounds import CaseBounds, device_work, result_bounds
 from ftax_micro.analysis.estimates import twins_of, workload
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
-from ftax_micro.analysis.what_if import Change, Prediction, what_if, what_if_inline
+from ftax_micro.analysis.what_if import Change, Forward, Prediction, what_if_inline
 from ftax_micro.records import Case
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
@@ -111,7 +111,7 @@ def _asking(
     assert case.device_pass is not None  # its bounds rest on it
     host = case.host.samples if case.host is not None else []
     work = device_work(case.device_pass, float(np.median(host)) if host else None)
-    return lambda change: what_if(work, latency, floor, change, host, confidence)
+    return Forward(work, latency, floor, host, confidence).after
 
 
 def _answers(
