@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from floor_results import floor_result
 
-from ftax_micro.analysis.latency_view import summarise_cases
+from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.records import Case, Data
 from ftax_micro.stats import Estimate
 
@@ -51,3 +53,16 @@ def test_with_few_rounds_the_ratio_is_that_of_the_medians() -> None:
 def test_eager_is_as_fast_as_itself() -> None:
     (eager,) = summarise_cases([case_of("eager", [[1.0, 2.0]] * 9)])
     assert eager.speedup == Estimate(1.0, None, None)
+
+
+def test_what_pytorch_always_loads_is_no_warning() -> None:
+    found = floor_result()
+    process = msgspec.structs.replace(
+        found.environment.process, watchers=["/a/libcupti.so.13", "/a/libvtune.so"]
+    )
+    told = msgspec.structs.replace(
+        found,
+        kind="model_latency",
+        environment=msgspec.structs.replace(found.environment, process=process),
+    )
+    assert [each.code for each in latency_view(told).warnings] == ["tracer"]

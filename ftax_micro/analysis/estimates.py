@@ -6,8 +6,11 @@ the zero-work twin, of which hardly more than dispatch is left; and, as a part o
 executed operations cost on the dispatch ladder. *Exposed time* is what of the latency no device
 work covers: latency less the time the device was busy, and the framework tax. Host time can hide
 behind the device, exposed time cannot.
+
   wrong:  host time and tax differ, so one of them was measured wrongly
+
   right:  estimates are compared within their family; what links the families is the pipeline model
+
 On the cpu operations run inline, so that the families coincide: all is host time there.
 """
 

@@ -4,8 +4,11 @@ On a GPU latency is the larger of what the host takes, whatever the size, and of
 takes, which grows with it: T(x) = max(plateau, a + b·x), and they cross at x* = (plateau − a) / b.
 On the cpu the operations run inline and times add: T(x) = a + b·x, and work overtakes dispatch at
 x* = a / b. Residuals are relative, so that points of a millisecond and of a second count alike.
+
   wrong:  the first size whose latency is some per cent above the smallest one's
+
   right:  a law through all points, and an interval that says how well they place the crossover
+
 Two points a side are the least that show a law there; with fewer there is no crossover, but a
 reason. No interval is narrower than the measured points around it: nothing was seen in between.
 """

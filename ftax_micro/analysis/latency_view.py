@@ -14,6 +14,8 @@ from ftax_micro.stats import Estimate
 from ftax_micro.trust import TrustWarning, trust_warnings
 
 _REFERENCE = "eager"
+# PyTorch loads CUPTI wherever it is imported, and does not use it unasked.
+_LOADED = "cupti_loaded"
 _BEGUN = "begun_at"  # of a case's facts: equal where two modes took turns
 
 
@@ -51,7 +53,8 @@ class LatencyView:
 def latency_view(result: Result) -> LatencyView:
     """The view of `result`; pure, so a saved file renders as it did when it was measured."""
     rows = summarise_cases(result.cases, result.plan.confidence)
-    return LatencyView(result, rows, trust_warnings(result.environment, gpu_uuids=[]))
+    warnings = trust_warnings(result.environment, gpu_uuids=[])
+    return LatencyView(result, rows, [each for each in warnings if each.code != _LOADED])
 
 
 def summarise_cases(cases: Sequence[Case], confidence: float = 0.95) -> list[CaseSummary]:

@@ -2,8 +2,11 @@
 
 The problem: most of what a launch costs hides behind the operations before it, so that the floor
 times the number of launches is no bound of anything.
+
   wrong:  latency ≥ N × floor + Σ durations
+
   right:  s_i = max(b_i + ℓ, e_{i−1} + g), e_i = s_i + k_i, latency = e_N + y
+
 with b_i the begin of the host's call, ℓ from there to the start (`to_start`), g what a full queue
 leaves between two operations (`gap`), k_i the duration and y until the waiting host runs (`sync`).
 

@@ -5,9 +5,12 @@ subtracted: eager less TorchScript is Python, where both execute the same operat
 less a replayed CUDA graph is the dispatcher with the launch path. *Rungs* of the dispatch ladder
 say what one operation costs in each layer, times the operations that ran; what they leave is more
 than one-element additions cost: modules, larger operations and the libraries behind them.
+
   wrong:  the layers' times of one-element operations, scaled until they add up
+
   right:  each with its interval and what it rests on, the rest as a rest, and a reason where a
           layer cannot be told apart
+
 Nothing is clipped: a negative part says that an assumption does not hold here.
 """
 
