@@ -18,7 +18,7 @@ COMMANDS = {
     "dispatch_ladder": "what does every software layer add to one operation?",
     "model_latency": "how long does a model take in each execution mode?",
     "bound_analysis": "what explains a latency: kernels, launches, or the framework?",
-    "compare": "floors of several machines side by side",
+    "compare": "results of several machines side by side, or before and after",
     "doctor": "what can run here and, for what cannot, why",
 }
 

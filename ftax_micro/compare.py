@@ -1,4 +1,4 @@
-"""``python -m ftax_micro.compare``: floors of several machines side by side."""
+"""``python -m ftax_micro.compare``: results of several machines, or before and after."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from ftax_micro import cli
 
 if TYPE_CHECKING:
-    from ftax_micro.analysis.comparison import ComparedRow, Comparison, Ratio
-    from ftax_micro.results import Result
+    from ftax_micro.analysis.comparison import Comparison
+    from ftax_micro.analysis.ratios import Ratio
+    from ftax_micro.analysis.sections import ComparedRow
 
 # What --fail-on may name, and the verdicts each stands for.
 FAIL_ON = {
@@ -21,6 +22,7 @@ FAIL_ON = {
     "faster": ("faster",),
     "different": ("slower", "faster", "different"),
     "ambiguous": ("ambiguous",),
+    "missing": (),
 }
 
 _EPILOG = """\
@@ -29,11 +31,15 @@ examples:
   python -m ftax_micro.compare *.json --baseline server.json       all against one of them
   python -m ftax_micro.compare old.json new.json --fail-on slower  a gate: exit 1 if a row is slower
   python -m ftax_micro.compare a.json b.json --probe submit,sync --margin 5%
+  python -m ftax_micro.compare a.json b.json --kind latency --probe bert_base,latency
+  python -m ftax_micro.compare models.json --by mode --baseline eager
 
-A ratio above 1 takes longer than the baseline. Verdicts: slower or faster where
-the whole interval of the ratio lies beyond the margin; same where it lies within;
-ambiguous otherwise; a count that differs is different. The intervals of all
-ratios of a table hold together.
+Compared are the launch floor, rungs of the dispatch ladder, latencies of models and, where bounds
+are known, their framework tax: each kind among the results that have it. A ratio above 1 takes
+longer than the baseline. Verdicts: slower or faster where the whole interval of the ratio lies
+beyond the margin; same where it lies within; ambiguous otherwise; a count that differs is
+different. The intervals of all ratios hold together. What was timed in another way is not compared,
+and said so; facts that are not the same (clocks, driver, packages) are listed.
 
 exit codes: 0 done; 1 --fail-on fired; 2 wrong usage, unreadable input, or nothing
 to compare; 4 the output could not be written; 130 / 143 interrupted or terminated
@@ -46,24 +52,36 @@ def build_parser() -> argparse.ArgumentParser:
         prog="python -m ftax_micro.compare",
         usage="%(prog)s FILE FILE [FILE ...] [options]",
         description="""\
-Compare saved launch floors row by row: each value with its interval, its ratio to
-the baseline's with an interval, and a verdict.""",
+Compare saved results row by row: each value with its interval, its ratio to the
+baseline's with an interval, and a verdict.""",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="results saved by launch_floor -o"
-    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="results saved with -o")
     parser.add_argument(
         "--baseline",
         metavar="FILE|N",
-        help="the result the others are set against, as named here or counted from 1 (default: 1)",
+        help="the result (with --by: the value) the others are set against, as named here or "
+        "counted from 1 (default: 1)",
     )
     parser.add_argument(
         "--probe",
         type=cli.names,
         metavar="NAME[,NAME]",
-        help="only these rows (default: all)",
+        help="only these rows, rungs, models, modes or quantities (latency, host, pipelined, tax, "
+        "avoidable) (default: all)",
+    )
+    parser.add_argument(
+        "--kind",
+        type=cli.names,
+        metavar="NAME[,NAME]",
+        help="only these kinds: floor, ladder, latency, tax (default: all)",
+    )
+    parser.add_argument(
+        "--by",
+        metavar="KEY",
+        help="compare within each file what differs in this alone: mode, dtype, batch, device, "
+        "wait ...; what took turns in one run is compared paired",
     )
     parser.add_argument(
         "--margin",
@@ -86,7 +104,7 @@ the baseline's with an interval, and a verdict.""",
         default=[],
         metavar="VERDICT[,VERDICT]",
         help="exit with 1 where a row is slower, faster, different (either of them, or another "
-        "count) or ambiguous (default: none)",
+        "count), ambiguous or missing (in a result, not in the baseline) (default: none)",
     )
     parser.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
@@ -116,7 +134,7 @@ def command(argv: Sequence[str] | None = None) -> int:
     for name in args.fail_on:
         if name not in FAIL_ON:
             raise UnknownNameError("verdict", name, FAIL_ON)
-    if len(args.files) < 2:
+    if len(args.files) < (2 if args.by is None else 1):
         raise UsageError(f"name two result files or more, not {len(args.files)} (--help: examples)")
     comparison = _compare(args)
     cli.write_output(render(comparison))
@@ -129,29 +147,23 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 def _compare(args: argparse.Namespace) -> Comparison:
     from ftax_micro.analysis.comparison import compare_results
+    from ftax_micro.results import load_result
 
-    baseline = baseline_index(args.baseline, args.files)
+    baseline: int | str = args.baseline or 0
+    if args.by is None:
+        baseline = baseline_index(args.baseline, args.files)
+    elif args.baseline and args.baseline.isdecimal():
+        baseline = int(args.baseline) - 1
     return compare_results(
-        [_load_floor(path) for path in args.files],
+        [load_result(path) for path in args.files],
         baseline=baseline,
         confidence=args.confidence,
         margin=args.margin,
         labels=labels_of(args.files),
         probes=args.probe,
+        kinds=args.kind,
+        by=args.by,
     )
-
-
-def _load_floor(path: Path) -> Result:
-    """The result at `path`, which must have a launch floor; model latencies are left out."""
-    from ftax_micro.errors import UsageError
-    from ftax_micro.results import load_result
-
-    result = load_result(path)
-    if result.cases and not result.measurements:
-        raise UsageError(f"{path} has model latencies and no launch floor; floors are compared")
-    if result.cases:
-        cli.message(f"ftax-micro: of {path} only the launch floor is compared")
-    return result
 
 
 def baseline_index(text: str | None, files: Sequence[Path]) -> int:
@@ -181,18 +193,31 @@ def labels_of(files: Sequence[Path]) -> list[str]:
 def _gate(comparison: Comparison, fail_on: Sequence[str]) -> int:
     """1 with a line for each row that has one of the verdicts of `fail_on`, else 0."""
     verdicts = {verdict for name in fail_on for verdict in FAIL_ON[name]}
-    fired = [
-        (row, index, ratio)
+    lines = [
+        _fired_line(comparison, row, index, ratio)
         for row in comparison.rows
         for index, ratio in enumerate(row.ratios)
         if ratio is not None and ratio.verdict in verdicts
     ]
-    for row, index, ratio in fired:
-        cli.message(f"ftax-micro: {_fired_line(comparison, row, index, ratio)}")
+    if "missing" in fail_on:
+        lines += _missing_lines(comparison)
+    for line in lines:
+        cli.message(f"ftax-micro: {line}")
     if fail_on and comparison.not_compared:
-        rows = len({each.row for each in comparison.not_compared})
+        rows = len({(each.kind, each.row) for each in comparison.not_compared})
         cli.message(f"ftax-micro: --fail-on did not see {rows} row(s) that could not be compared")
-    return 1 if fired else 0
+    return 1 if lines else 0
+
+
+def _missing_lines(comparison: Comparison) -> list[str]:
+    """A line for each row that the baseline has and another result cannot be compared on."""
+    base, absent = comparison.baseline, comparison.not_compared
+    none = {each.kind for each in absent if each.side == base and each.whole_kind}
+    return [
+        f"missing: {each.row} of {comparison.sides[each.side].label}: {each.reason}"
+        for each in absent
+        if each.side != base and each.kind not in none
+    ]
 
 
 def _fired_line(comparison: Comparison, row: ComparedRow, index: int, ratio: Ratio) -> str:

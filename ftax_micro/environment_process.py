@@ -34,6 +34,8 @@ PACKAGES = (
     "onnxruntime",
     "onnxruntime-gpu",
     "torch",
+    "torchvision",
+    "transformers",
     "triton",
 )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from fake_results import result
+from fake_results import device, result
 
 from ftax_micro import compare_results
-from ftax_micro.analysis.comparison import Comparison, Ratio
-from ftax_micro.records import Measurement
+from ftax_micro.analysis.comparison import Comparison
+from ftax_micro.analysis.ratios import Ratio
+from ftax_micro.analysis.sections import ComparedRow
+from ftax_micro.records import Case, Measurement
 from ftax_micro.results import Result
 
 
@@ -38,3 +40,22 @@ def width(ratio: Ratio) -> float:
     assert ratio.low is not None
     assert ratio.high is not None
     return ratio.high - ratio.low
+
+
+def model_result(*cases: Case, **changes: Any) -> Result:
+    """A run of models with these cases."""
+    measured = changes.pop("measurements", [])
+    names = dict.fromkeys(["cpu", *(each.device for each in (*cases, *measured))])
+    values: dict[str, Any] = {"kind": "model_latency", "devices": [device(n) for n in names]}
+    return result(*measured, **{**values, "cases": list(cases), **changes})
+
+
+def kinds_of(comparison: Comparison) -> list[str]:
+    """Those that were compared."""
+    return [section.kind for section in comparison.sections]
+
+
+def only_row(comparison: Comparison) -> ComparedRow:
+    """The one row there is."""
+    (row,) = comparison.rows
+    return row

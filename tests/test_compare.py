@@ -239,7 +239,7 @@ def test_an_unreadable_file_is_one_line_with_its_name(
         assert words in err
 
 
-def test_model_latencies_are_not_compared_and_that_is_said(
+def test_a_kind_that_one_file_lacks_is_said_to_be_missing(
     run: Run, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
     case = {"model": "m", "mode": "eager", "device": "cpu", "dtype": "fp32"}
@@ -248,11 +248,14 @@ def test_model_latencies_are_not_compared_and_that_is_said(
     both.write_bytes(_document(kind="model_latency", cases=[case]))
     latencies.write_bytes(_document(kind="model_latency", cases=[case], measurements=[]))
     code, out, err = run(files[0], both)
-    assert (code, err) == (0, f"ftax-micro: of {both} only the launch floor is compared\n")
-    assert out
+    assert (code, err) == (0, "")
+    assert "2 ratios against old" in out
+    assert "not compared, old: model latency: not in this result" in out
     code, out, err = run(files[0], latencies)
-    assert (code, out) == (2, "")
-    assert f"{latencies} has model latencies and no launch floor" in err
+    assert code == 2
+    assert "not compared, latencies: launch floor: not in this result" in out
+    assert "not compared, old: model latency: not in this result" in out
+    assert err.startswith("ftax-micro: error: nothing to compare")
 
 
 def test_a_folder_and_a_missing_file_are_unreadable(

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftax_micro import compare_results
-from ftax_micro.analysis.comparison import verdict_of
+from ftax_micro.analysis.ratios import verdict_of
 from ftax_micro.records import Measurement
 from ftax_micro.results import Result
 
@@ -109,6 +109,12 @@ def test_a_known_ratio_of_slopes_is_found_whatever_the_intercepts() -> None:
 def test_too_few_samples_are_ambiguous() -> None:
     ratio = pair(row(samples=[1e-6] * 4), row(samples=[3e-6] * 4))
     assert ratio.value == pytest.approx(3.0)
+    assert (ratio.low, ratio.high, ratio.verdict) == (None, None, "ambiguous")
+
+
+def test_an_interval_that_reaches_zero_leaves_none() -> None:
+    unsure = row(samples=[(n % 7 - 2) * 1e-9 for n in range(20)])
+    ratio = pair(row(samples=around(1e-9)), unsure)
     assert (ratio.low, ratio.high, ratio.verdict) == (None, None, "ambiguous")
 
 

@@ -12,7 +12,7 @@ from fake_results import result
 from stand_in import StandIn, row
 
 from ftax_micro.analysis.closure import closure_check
-from ftax_micro.analysis.matching import match_rows
+from ftax_micro.analysis.comparison import compare_results
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Subtracted
@@ -231,6 +231,6 @@ def test_traced_and_untraced_rows_are_never_one() -> None:
         Measurement(device="cpu", name="submit", status="skipped", reason="x", setting=setting)
         for setting in ({}, TRACED)
     ]
-    matches = match_rows([result(*rows), result(*rows)])
-    assert [match.title for match in matches] == ["cpu submit", "cpu submit tracer=cupti"]
-    assert [len(group) for match in matches for group in match.groups] == [1] * 4
+    compared = compare_results([result(*rows), result(*rows)]).rows
+    assert [each.title for each in compared] == ["cpu submit", "cpu submit tracer=cupti"]
+    assert [value is not None for each in compared for value in each.values] == [True] * 4

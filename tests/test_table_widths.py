@@ -13,6 +13,7 @@ from ftax_micro.analysis.floor_view import floor_view
 from ftax_micro.findings import Finding
 from ftax_micro.records import Setting
 from ftax_micro.reporters import table
+from ftax_micro.reporters.comparison import render_table as render_comparison
 from ftax_micro.results import Result
 
 Terminal = Callable[[int], None]
@@ -71,7 +72,7 @@ def test_columns_that_have_no_room_are_named(terminal: Terminal) -> None:
 def test_a_comparison_keeps_values_ratios_and_verdicts(terminal: Terminal, columns: int) -> None:
     terminal(columns)
     comparison = compare_results([floor(), floor(5)], labels=["laptop", "server"])
-    lines = table.render_comparison(comparison).splitlines()
+    lines = render_comparison(comparison).splitlines()
     assert max(map(len, lines)) <= columns
     place = next(n for n, line in enumerate(lines) if line.startswith("parallel_region"))
     first, second = lines[place : place + 2]

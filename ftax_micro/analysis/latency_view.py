@@ -16,7 +16,7 @@ from ftax_micro.trust import TrustWarning, trust_warnings
 _REFERENCE = "eager"
 # PyTorch loads CUPTI wherever it is imported, and does not use it unasked.
 _LOADED = "cupti_loaded"
-_BEGUN = "begun_at"  # of a case's facts: equal where two modes took turns
+BEGUN = "begun_at"  # of a case's facts: equal where two modes took turns
 
 
 @dataclass(frozen=True)
@@ -107,16 +107,18 @@ def _speedup(reference: Case | None, case: Case, confidence: float) -> Estimate 
     if case is reference:
         return Estimate(1.0, None, None)
     # Blocks of one number were taken in one round, as long as both modes took part in it.
-    ours, theirs = _block_medians(reference.latency, reference), _block_medians(case.latency, case)
+    ours = block_medians(reference.latency, reference.blocks)
+    theirs = block_medians(case.latency, case.blocks)
     rounds = min(len(ours), len(theirs))
     paired = stats.paired_ratio(ours[:rounds], theirs[:rounds], confidence)
-    together = reference.facts.get(_BEGUN) == case.facts.get(_BEGUN)
+    together = reference.facts.get(BEGUN) == case.facts.get(BEGUN)
     if paired.low is not None and together:
         return paired
     samples = (reference.latency.samples, case.latency.samples)
     return stats.ratio_interval(*(stats.median_interval(each, confidence) for each in samples))
 
 
-def _block_medians(data: Data, case: Case) -> list[float]:
+def block_medians(data: Data, blocks: Sequence[int]) -> list[float]:
+    """The median of each block of samples, `blocks` being how many each has."""
     samples = iter(data.samples)
-    return [statistics.median(itertools.islice(samples, size)) for size in case.blocks]
+    return [statistics.median(itertools.islice(samples, size)) for size in blocks]

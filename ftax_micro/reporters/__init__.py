@@ -17,10 +17,10 @@ FLOOR_REPORTERS = Registry(
 COMPARISON_REPORTERS = Registry(
     "format",
     {
-        "table": "ftax_micro.reporters.table:render_comparison",
-        "csv": "ftax_micro.reporters.csv:render_comparison",
-        "json": "ftax_micro.reporters.json:render_comparison",
-        "markdown": "ftax_micro.reporters.markdown:render_comparison",
+        "table": "ftax_micro.reporters.comparison:render_table",
+        "csv": "ftax_micro.reporters.comparison:render_csv",
+        "json": "ftax_micro.reporters.comparison:render_json",
+        "markdown": "ftax_micro.reporters.comparison:render_markdown",
     },
 )
 

@@ -1,20 +1,30 @@
-"""The cells of a comparison, whatever they are drawn with."""
+"""The cells and lines of a comparison, whatever they are drawn with."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from ftax_micro.analysis.comparison import ComparedRow, Comparison, Ratio, RatioVerdict
+from ftax_micro.analysis.comparison import Comparison
+from ftax_micro.analysis.differences import Difference
+from ftax_micro.analysis.matching import PLAIN_SETTINGS
+from ftax_micro.analysis.quantities.contract import Value
+from ftax_micro.analysis.ratios import Ratio, RatioVerdict
+from ftax_micro.analysis.sections import ComparedRow, Section
 from ftax_micro.analysis.sides import Side
-from ftax_micro.analysis.summary import Summary
-from ftax_micro.reporters.cells import interval_text, shown_setting, value_text
-from ftax_micro.units import decimals_for
+from ftax_micro.records import Setting
+from ftax_micro.reporters.cells import shown_part
+from ftax_micro.units import Digits, decimals_for, digits_for
 
 SIDE_HEADINGS = ("result", "host", "cpu", "gpu", "driver", "measured", "warnings")
+DIFFERENCE_HEADINGS = ("what differs", "result", "baseline", "here", "rows")
 VERDICTS: tuple[RatioVerdict, ...] = ("faster", "slower", "different", "same", "ambiguous")
 # Marks a verdict that a wrong correction could change.
 _LOOSE = "*"
+_MODE = "mode"
+# Beyond so many, names of rows are no longer read.
+_MOST_NAMES = 10
 
 
 def side_cells(comparison: Comparison) -> list[tuple[str, ...]]:
@@ -44,6 +54,30 @@ def _run(side: Side) -> str:
     return f"{side.created_at.replace('T', ' ')[:16]}{quick}{processes}"
 
 
+def difference_cells(comparison: Comparison) -> list[tuple[str, ...]]:
+    """A line for each fact that was not the same."""
+    return [
+        (each.fact, comparison.sides[each.side].label, each.base, each.value, _where(each))
+        for each in comparison.differences
+    ]
+
+
+def _where(difference: Difference) -> str:
+    if not difference.rows:
+        return "whole run"
+    if len(difference.rows) == difference.of:
+        return "all" if difference.of > 1 else difference.rows[0]
+    return listed(difference.rows)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names by commas, the first of very many."""
+    more = len(names) - _MOST_NAMES
+    if more <= 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:_MOST_NAMES])} and {more} more"
+
+
 def row_headings(comparison: Comparison) -> tuple[str, ...]:
     """Column headings; the second interval holds for all ratios of the table together."""
     level = f"{comparison.confidence * 100:.3g} %"
@@ -59,32 +93,76 @@ def row_headings(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def device_rows(comparison: Comparison) -> Iterator[tuple[str, list[ComparedRow]]]:
-    """The rows of each device, in order."""
-    for device, rows in groupby(comparison.rows, key=lambda row: row.device):
-        yield device, list(rows)
+@dataclass(frozen=True)
+class Table:
+    """The compared rows of one kind on one device, and what stands over them; settings that are
+    the same in all rows of models stand there too, and are left out of the rows.
+    """
+
+    title: str
+    section: Section
+    rows: Sequence[ComparedRow]
+    shared: Setting
 
 
-def row_cells(comparison: Comparison, row: ComparedRow) -> list[tuple[str, ...]]:
+def tables(comparison: Comparison) -> Iterator[Table]:
+    """Tables in order; rows on which nothing could be compared are in none."""
+    alone = len(comparison.sections) == 1
+    for section in comparison.sections:
+        compared = [row for row in section.rows if any(row.ratios)]
+        for device, group in groupby(compared, key=lambda row: row.device):
+            rows = list(group)
+            shared = _shared(rows)
+            title = device if alone else f"{section.title}, {device}"
+            yield Table(f"{title}, {_setting(shared)}" if shared else title, section, rows, shared)
+
+
+def _shared(rows: Sequence[ComparedRow]) -> Setting:
+    if len(rows) < 2 or any(row.quantity is None for row in rows):
+        return {}
+    first, *others = (row.setting for row in rows)
+    return {
+        key: value
+        for key, value in first.items()
+        if key != _MODE and all(other.get(key) == value for other in others)
+    }
+
+
+def row_cells(comparison: Comparison, table: Table, row: ComparedRow) -> list[tuple[str, ...]]:
     """A line for each result, the baseline first; row and setting on the first line only."""
-    order = sorted(range(len(row.values)), key=lambda i: i != comparison.baseline)
+    section = table.section
+    order = sorted(section.sides, key=lambda side: side != section.baseline)
+    rest = {key: value for key, value in row.setting.items() if key not in table.shared}
+    name = " ".join(f"{part}" for part in (row.name, rest.pop(_MODE, ""), row.quantity) if part)
     lines: list[tuple[str, ...]] = []
     for place, index in enumerate(order):
-        head = (row.name, shown_setting(row.setting)) if place == 0 else ("", "")
+        head = (name, _setting(rest)) if place == 0 else ("", "")
         value = value_cells(row.values[index])
-        is_baseline = index == comparison.baseline
+        is_baseline = index == section.baseline
         ratio = ("", "", "baseline") if is_baseline else ratio_cells(row.ratios[index])
         lines.append((*head, comparison.sides[index].label, *value, *ratio))
     return lines
 
 
-def value_cells(row: Summary | None) -> tuple[str, str]:
+def _setting(setting: Setting) -> str:
+    parts = [(key, shown_part(key, value)) for key, value in setting.items()]
+    return " ".join(shown[1] if key in PLAIN_SETTINGS else "=".join(shown) for key, shown in parts)
+
+
+def value_cells(value: Value | None) -> tuple[str, str]:
     """Value and interval of one result, or why there is none."""
-    if row is None:
+    if value is None:
         return "not measured", "–"
-    if row.status != "ok":
-        return row.status, "–"
-    return value_text(row), interval_text(row)
+    if value.status != "ok" or value.value is None:
+        return value.status, "–"
+    if value.unit == "count":
+        return f"{value.value:g}", "–"
+    digits = _digits(value)
+    return digits.text(value.value), digits.interval(value.low, value.high)
+
+
+def _digits(value: Value) -> Digits:
+    return digits_for(value.value or 0.0, value.half_width, value.step)
 
 
 def ratio_cells(ratio: Ratio | None) -> tuple[str, str, str]:
@@ -107,44 +185,90 @@ def tally(comparison: Comparison) -> str:
     """How many ratios have which verdict, in one line."""
     counts = [(comparison.count(verdict), verdict) for verdict in VERDICTS]
     found = ", ".join(f"{count} {verdict}" for count, verdict in counts if count) or "nothing"
-    baseline = comparison.sides[comparison.baseline].label
     margin = f"{comparison.margin * 100:.3g} %"
     ratios = "1 ratio" if comparison.comparisons == 1 else f"{comparison.comparisons} ratios"
-    return f"{ratios} against {baseline}, margin {margin}: {found}"
+    if all(section.baseline == comparison.baseline for section in comparison.sections):
+        ratios += f" against {comparison.sides[comparison.baseline].label}"
+    return f"{ratios}, margin {margin}: {found}"
 
 
 def absence_lines(comparison: Comparison) -> list[str]:
     """What was not compared, rows with the same reason on one line."""
-    grouped: dict[tuple[int, str], list[str]] = {}
+    nowhere = {
+        (section.kind, row.title)
+        for section in comparison.sections
+        for row in section.rows
+        if not any(value and value.absence is None for value in row.values)
+    }
+    grouped: dict[tuple[int, str], dict[str, str]] = {}
     for each in comparison.not_compared:
-        grouped.setdefault((each.side, each.reason), []).append(each.row)
-    return [
-        f"not compared, {comparison.sides[side].label}: {', '.join(rows)}: {reason}"
-        for (side, reason), rows in grouped.items()
+        if (each.kind, each.row) in nowhere:
+            continue
+        # Of what has none of its numbers, each time for the same reason, that is said once.
+        subject = each.row.removesuffix(f" {each.quantity}") if each.quantity else each.row
+        titles = grouped.setdefault((each.side, each.reason), {})
+        titles[subject] = each.row if subject not in titles else subject
+    together: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (side, reason), titles in grouped.items():
+        where = together.setdefault((reason, tuple(titles.values())), [])
+        where.append(comparison.sides[side].label)
+    lines = [
+        f"not compared, {', '.join(where)}: {listed(rows)}: {reason}"
+        for (reason, rows), where in together.items()
     ]
+    if nowhere:
+        number = "1 row has" if len(nowhere) == 1 else f"{len(nowhere)} rows have"
+        lines.append(f"{number} no value in any of the results (--format csv says why)")
+    return lines
 
 
 def note_lines(comparison: Comparison) -> list[str]:
     """What a reader has to know: about the table, then about single rows."""
+    labels = [side.label for side in comparison.sides]
     lines = list(comparison.notes)
+    lines += [
+        f"{section.title.lower()}: set against {labels[section.baseline]}, since "
+        f"{labels[comparison.baseline]} has none"
+        for section in comparison.sections
+        if section.baseline != comparison.baseline
+    ]
     ratios = [ratio for row in comparison.rows for ratio in row.ratios if ratio]
+    paired = sum(ratio.paired for ratio in ratios)
+    if paired:
+        number = "all" if paired == len(ratios) else f"{paired} of {len(ratios)}"
+        lines.append(f"{number} ratios are medians over the rounds in which both took turns")
     if not all(ratio.firm for ratio in ratios):
         lines.append(
             f"a verdict with {_LOOSE} could change within the systematic uncertainty of corrections"
         )
+    return [*lines, *_row_notes(comparison), *_slowed_lines(comparison)]
+
+
+def _row_notes(comparison: Comparison) -> Iterator[str]:
+    """What is to be said of single rows, those of a result of which the same is said together."""
+    said: dict[tuple[int, str], list[str]] = {}
     for row in comparison.rows:
-        lines.extend(_row_notes(comparison, row))
-    return lines
+        for side, (value, ratio) in enumerate(zip(row.values, row.ratios, strict=True)):
+            if ratio and ratio.systematic_low != ratio.systematic_high:
+                low, high = ratio.systematic_low, ratio.systematic_high
+                between = f"{low:.3g} … {high:.3g}" if low is not None else "any"
+                told = f"ratio {between} for any truth of the corrections"
+                said.setdefault((side, told), []).append(row.title)
+            for note in value.notes if value else ():
+                said.setdefault((side, note), []).append(row.title)
+    for (side, note), rows in said.items():
+        yield f"{comparison.sides[side].label}, {listed(rows)}: {note}"
 
 
-def _row_notes(comparison: Comparison, row: ComparedRow) -> Iterator[str]:
-    for side, value, ratio in zip(comparison.sides, row.values, row.ratios, strict=True):
-        where = f"{side.label}, {row.title}"
-        if ratio and ratio.systematic_low != ratio.systematic_high:
-            low, high = ratio.systematic_low, ratio.systematic_high
-            between = f"{low:.3g} … {high:.3g}" if low is not None else "any"
-            yield f"{where}: ratio {between} for any truth of the corrections"
-        if value and value.censored:
-            yield f"{where}: {value.censored} of {value.censored + value.count} shots censored"
-        if value:
-            yield from (f"{where}: {verdict.sentence}" for verdict in value.verdicts)
+def _slowed_lines(comparison: Comparison) -> Iterator[str]:
+    """One line a result for all rows beside which a core was slower than it can be."""
+    for place, side in enumerate(comparison.sides):
+        values = [(row, row.values[place]) for row in comparison.rows]
+        slowed = [(row, v.slowdown) for row, v in values if v and v.slowdown is not None]
+        if slowed:
+            most = max(factor for _, factor in slowed)
+            yield (
+                f"{side.label}: a core was up to {most:.2g} times slower than at its fastest in "
+                "this run, because something shared it, so that these rows are not what the "
+                f"machine does undisturbed: {listed([row.title for row, _ in slowed])}"
+            )

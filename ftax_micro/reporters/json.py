@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from ftax_micro.analysis.comparison import Comparison
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.findings import Finding
 from ftax_micro.results import encode_result
@@ -18,15 +17,11 @@ def render_floor(view: FloorView) -> str:
     return encode_result(view.result).decode()
 
 
-def render_comparison(comparison: Comparison) -> str:
-    """All fields of the comparison under their names."""
-    return _document({"kind": "comparison", **msgspec.to_builtins(comparison)})
-
-
 def render_diagnosis(findings: Sequence[Finding]) -> str:
     """All findings as a list."""
-    return _document({"kind": "diagnosis", "findings": msgspec.to_builtins(findings)})
+    return json_document({"kind": "diagnosis", "findings": msgspec.to_builtins(findings)})
 
 
-def _document(content: dict[str, Any]) -> str:
+def json_document(content: dict[str, Any]) -> str:
+    """Indented, with a line end."""
     return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ftax_micro.analysis.comparison import Comparison
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.findings import Finding
-from ftax_micro.reporters import cells, comparison_cells, finding_cells
+from ftax_micro.reporters import cells, finding_cells
 from ftax_micro.reporters.printable import markdown_text
 
 
@@ -26,19 +25,6 @@ def render_floor(view: FloorView) -> str:
         lines.append(f"incomplete: {view.result.incomplete_reason}")
     if lines:
         parts.append(bullet_list(lines))
-    return "\n\n".join(parts) + "\n"
-
-
-def render_comparison(comparison: Comparison) -> str:
-    """The results, a table per device, then the tally, what is absent, and notes."""
-    sides = comparison_cells.side_cells(comparison)
-    parts = [markdown_table(comparison_cells.SIDE_HEADINGS, sides)]
-    heads = comparison_cells.row_headings(comparison)
-    for device, rows in comparison_cells.device_rows(comparison):
-        lines = [line for row in rows for line in comparison_cells.row_cells(comparison, row)]
-        parts.append(f"**{markdown_text(device)}**\n\n{markdown_table(heads, lines)}")
-    below = [comparison_cells.tally(comparison), *comparison_cells.absence_lines(comparison)]
-    parts.append(bullet_list([*below, *comparison_cells.note_lines(comparison)]))
     return "\n\n".join(parts) + "\n"
 
 

@@ -11,10 +11,9 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ftax_micro.analysis.comparison import ComparedRow, Comparison
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.findings import Finding
-from ftax_micro.reporters import cells, comparison_cells, finding_cells
+from ftax_micro.reporters import cells, finding_cells
 from ftax_micro.reporters.fitted import fitted_table
 
 # A pipe has no width: numbers and lines are never folded there, so that they can be searched. Text
@@ -24,7 +23,6 @@ _PROSE_WIDTH = 132
 _NARROWEST = 40
 # Of no meaning, but without one rich takes a dumb terminal's width for 80.
 _HEIGHT = 25
-_VERDICT_STYLES = {"faster": "green", "slower": "red", "different": "red", "ambiguous": "yellow"}
 _STATUS_STYLES = {"ok": "green", "missing": "dim", "broken": "red", "warning": "yellow"}
 
 
@@ -58,26 +56,6 @@ def render_floor(view: FloorView) -> str:
     return page.text()
 
 
-def render_comparison(comparison: Comparison) -> str:
-    """The results, a table per device, then the tally, what is absent, and notes."""
-    page = Page()
-    headings = comparison_cells.SIDE_HEADINGS
-    sides = comparison_cells.side_cells(comparison)
-    page.prose("Results", headings, sides, folding=range(len(headings)), spare=(6, 4, 1))
-    for device, rows in comparison_cells.device_rows(comparison):
-        lines = [line for row in rows for line in _comparison_lines(comparison, row)]
-        name, setting, *rest = comparison_cells.row_headings(comparison)
-        heads = [f"{name}, {setting}", *rest]
-        page.table(device, heads, lines, right=range(2, 6), folding=(0, 1), spare=(3, 5))
-    page.say_what_was_left_out()
-    page.line(comparison_cells.tally(comparison))
-    for line in comparison_cells.absence_lines(comparison):
-        page.line(line, "yellow")
-    for line in comparison_cells.note_lines(comparison):
-        page.line(line, "dim")
-    return page.text()
-
-
 def render_diagnosis(findings: Sequence[Finding]) -> str:
     """One table, then how many parts are in which state, and what can be measured here."""
     page = Page()
@@ -93,18 +71,6 @@ def render_diagnosis(findings: Sequence[Finding]) -> str:
     page.line(finding_cells.tally(findings))
     page.line(finding_cells.conclusion(findings))
     return page.text()
-
-
-def _comparison_lines(comparison: Comparison, row: ComparedRow) -> list[list[str | Text]]:
-    """A line for each result; beside them the row's name and, below it, its setting."""
-    cells_of_lines = comparison_cells.row_cells(comparison, row)
-    name, setting, *_ = cells_of_lines[0]
-    heads = [name, f"  {setting}".rstrip(), *[""] * len(cells_of_lines)]
-    lines: list[list[str | Text]] = []
-    for head, (_, _, *rest, verdict) in zip(heads, cells_of_lines, strict=False):
-        style = _VERDICT_STYLES.get(verdict.rstrip("*"), "")
-        lines.append([head, *rest, Text(verdict, style)])
-    return lines
 
 
 class Page:

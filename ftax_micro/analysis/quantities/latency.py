@@ -1,0 +1,139 @@
+"""Times of models: latency, and host time and pipelined interval where they are told apart."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ftax_micro import stats
+from ftax_micro.analysis.latency_view import BEGUN, block_medians, workload_sizes
+from ftax_micro.analysis.quantities.contract import Fact, Kind, Quantity, Rounds, Value
+from ftax_micro.analysis.quantities.measured import ticked
+from ftax_micro.analysis.summary import step_of
+from ftax_micro.records import Case, Data, FactValue, Setting
+from ftax_micro.results import Result
+from ftax_micro.stats import Estimate
+
+# Facts of a case that are no cause of its times: when, and what its workload says already.
+_NO_CAUSES = {BEGUN, "threads", "export_cached"}
+
+
+def quantities(result: Result, confidence: float) -> Sequence[Quantity]:
+    """Of each case its latency, its host time where that is another, and its pipelined interval."""
+    waits = wait_styles(result)
+    return [
+        quantity
+        for case in result.cases
+        for quantity in _of_case(case, confidence, waits.get(case.device))
+    ]
+
+
+def case_setting(case: Case) -> Setting:
+    """What, besides the model's name and the device, says which case it is."""
+    setting: Setting = {"mode": case.mode, "dtype": case.dtype, **workload_sizes(case)}
+    threads = case.facts.get("threads")
+    if case.lengths is not None:
+        setting["lengths"] = case.lengths
+    if isinstance(threads, int) and threads != 1:
+        setting["threads"] = threads
+    if case.twin:
+        setting["workload"] = "twin"
+    return setting
+
+
+def case_alike(case: Case, wait: str | None) -> dict[str, str]:
+    """What must agree for two cases of a name to be the same work, timed to the same end."""
+    found = {"steps": f"{case.steps}"}
+    if case.parameters is not None:
+        found["number of parameters"] = f"{case.parameters:,}"
+    if wait is not None:
+        found["wait style"] = wait
+    return found
+
+
+def case_facts(case: Case) -> dict[str, Fact]:
+    """What may be different about a case, and explain its times."""
+    found = {
+        name: fact_text(value)
+        for name, value in case.facts.items()
+        if name not in _NO_CAUSES and value is not None
+    }
+    if case.executed:
+        found["operations executed"] = f"{sum(case.executed.values()):,}"
+    if case.macs is not None:
+        found["multiply-accumulates"] = f"{case.macs:,}"
+    return dict(found)
+
+
+def fact_text(value: FactValue) -> str:
+    """A fact in words."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(f"{each:g}" for each in value) if isinstance(value, list) else f"{value}"
+
+
+def wait_styles(result: Result) -> dict[str, str]:
+    """How threads wait for each device, as far as it says."""
+    found = {device.name: device.facts.get("wait_style") for device in result.devices}
+    return {name: str(style) for name, style in found.items() if style}
+
+
+def _of_case(case: Case, confidence: float, wait: str | None) -> Iterator[Quantity]:
+    alike, latency = case_alike(case, wait), case.latency
+    if case.status != "ok" or latency is None:
+        value = Value("skipped" if case.status == "ok" else case.status, case.reason)
+        yield _quantity(case, "latency", value, alike)
+        return
+    yield _timed(case, "latency", latency, alike, confidence)
+    if case.host is not None and case.host.samples != latency.samples:
+        yield _timed(case, "host", case.host, alike, confidence)
+    if case.pipelined is not None:
+        yield _timed(case, "pipelined", case.pipelined, alike, confidence)
+
+
+def _timed(case: Case, name: str, data: Data, alike: dict[str, str], confidence: float) -> Quantity:
+    found = stats.median_interval(data.samples, confidence)
+    value = Value(
+        *("ok", None, data.unit, *found),
+        systematic_low=found.value,
+        systematic_high=found.value,
+        step=step_of(data),
+        samples=len(data.samples),
+        # What is said of a case is said once.
+        notes=tuple(each.sentence for each in case.verdicts) if name == "latency" else (),
+    )
+    return replace(
+        _quantity(case, name, value, alike),
+        estimate=functools.partial(_estimate, data),
+        rounds=_rounds(case, data, name),
+        source=data,
+    )
+
+
+def _quantity(case: Case, name: str, value: Value, alike: dict[str, str]) -> Quantity:
+    return Quantity(
+        device=case.device,
+        name=case.model,
+        setting=case_setting(case),
+        quantity=name,
+        value=value,
+        alike=alike,
+        facts=case_facts(case),
+    )
+
+
+def _estimate(data: Data, level: float) -> Estimate:
+    return ticked(stats.median_interval(data.samples, level), [data.samples])
+
+
+def _rounds(case: Case, data: Data, name: str) -> Rounds | None:
+    """A block's forwards have a median; pipelined, they have one time together."""
+    run = case.facts.get(BEGUN)
+    if run is None:
+        return None
+    medians = data.samples if name == "pipelined" else block_medians(data, case.blocks)
+    return Rounds(str(run), tuple(medians))
+
+
+KIND = Kind("latency", "Model latency", "not in this result", "model", False, quantities)

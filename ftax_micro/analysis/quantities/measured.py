@@ -1,0 +1,118 @@
+"""Quantities out of measurements, of one process or several: rows of a floor, rungs of a ladder."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+
+from ftax_micro import stats
+from ftax_micro.analysis.core_speed import CODE as SLOWED
+from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
+from ftax_micro.analysis.quantities.contract import Fact, Quantity, Value
+from ftax_micro.analysis.summary import Summary, summarise
+from ftax_micro.records import Data, Measurement
+from ftax_micro.stats import Estimate
+
+_Key = tuple[str, str, frozenset[tuple[str, str | int | float]]]
+
+
+def measured_quantities(
+    measurements: Iterable[Measurement], confidence: float
+) -> Iterator[Quantity]:
+    """One for each device, row and setting, the processes joined, in order of first appearance."""
+    every = list(measurements)
+    groups: dict[_Key, list[Measurement]] = {}
+    slowed: dict[_Key, float] = {}
+    for each, slowdown in zip(every, slowdowns(every), strict=True):
+        key = (each.device, each.name, frozenset(each.setting.items()))
+        groups.setdefault(key, []).append(each)
+        slowed[key] = max(slowdown or 0.0, slowed.get(key, 0.0))
+    for key, group in groups.items():
+        first = group[0]
+        summary = summarise(group, confidence=confidence)[0]
+        known = summary.value is not None
+        yield Quantity(
+            device=first.device,
+            name=first.name,
+            setting=first.setting,
+            value=_value(summary, slowed[key]),
+            estimate=functools.partial(_estimate, group) if known else None,
+            alike=_alike(group),
+            facts=dict(_facts(group)),
+            source=[(each.data, each.corrections) for each in group],
+        )
+
+
+def ticked(found: Estimate, samples: Iterable[Sequence[float]]) -> Estimate:
+    """`found` never finer than the clock that saw its samples."""
+    if found.low is None or found.high is None:
+        return Estimate(found.value, None, None)
+    half = max(stats.resolution(part) for part in samples) / 2
+    return Estimate(found.value, found.low - half, found.high + half)
+
+
+def _estimate(group: Sequence[Measurement], level: float) -> Estimate:
+    row = summarise(group, confidence=level)[0]
+    assert row.value is not None  # quantities without a number have no estimate
+    samples = [each.data.samples for each in group if each.data is not None]
+    if row.unit == "count" and any(samples):  # a handful of repeats: their range is what is known
+        every = [value for part in samples for value in part]
+        return Estimate(row.value, min(every), max(every))
+    return ticked(Estimate(row.value, row.low, row.high), samples)
+
+
+def _value(row: Summary, slowdown: float) -> Value:
+    return Value(
+        status=row.status,
+        reason=row.reason,
+        unit="count" if row.unit == "count" else "s",
+        value=row.value,
+        low=row.low,
+        high=row.high,
+        systematic_low=row.systematic_low,
+        systematic_high=row.systematic_high,
+        step=row.step,
+        samples=row.count,
+        processes=row.processes,
+        slowdown=slowdown if slowed_verdict(slowdown) else None,
+        notes=tuple(_notes(row)),
+    )
+
+
+def _notes(row: Summary) -> Iterator[str]:
+    if row.censored:
+        yield f"{row.censored} of {row.censored + row.count} shots censored"
+    yield from (each.sentence for each in row.verdicts if each.code != SLOWED)
+
+
+def _alike(group: Sequence[Measurement]) -> dict[str, str]:
+    """The number of loops a sample was calibrated to and the counts of a slope follow the machine's
+    speed and do not stand in the way; a single shot against a loop does, because a shot holds the
+    cost of its own clock reads.
+    """
+    data = [each.data for each in group if each.data is not None]
+    corrections = sorted({c.name for each in group for c in each.corrections})
+    return {
+        "unit": _words(d.unit for d in data),
+        "estimate": _words(d.estimate for d in data),
+        "sampling": _words(_sampling(d) for d in data),
+        "corrections": ", ".join(corrections) or "none",
+    }
+
+
+def _sampling(data: Data) -> str:
+    if data.levels:
+        return "bursts"
+    return "single shots" if data.loops == 1 else "loops"
+
+
+def _words(values: Iterator[str]) -> str:
+    return " and ".join(sorted(set(values)))
+
+
+def _facts(group: Sequence[Measurement]) -> Iterator[tuple[str, Fact]]:
+    states = [state for each in group for state in (each.state_before, each.state_after)]
+    clocks = [state.sm_clock_hz for state in states if state and state.sm_clock_hz]
+    if clocks:
+        yield "SM clock (GHz)", median(clocks) / 1e9
