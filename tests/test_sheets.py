@@ -20,7 +20,13 @@ from ftax_micro.analysis.sheet import (
     topmost,
 )
 from ftax_micro.errors import UnknownNameError, UsageError
-from ftax_micro.reporters.sheets import render_csv, render_json, render_markdown, render_table
+from ftax_micro.reporters.sheets import (
+    cell_text,
+    render_csv,
+    render_json,
+    render_markdown,
+    render_table,
+)
 from ftax_micro.stats import Estimate
 
 COLUMNS = (
@@ -144,3 +150,16 @@ def test_what_rows_have_in_common_stands_once_in_a_table() -> None:
 def test_the_source_is_a_column_where_there_are_several() -> None:
     assert named_source(COLUMNS[0], ["a", "a"]).heading is None
     assert named_source(COLUMNS[0], ["a", "b"]).heading == "source"
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (Estimate(0.6034, 0.6, 0.62), "60 % (60 … 62 %)"),
+        (Estimate(0.6034, 0.603, 0.604), "60.3 % (60.3 … 60.4 %)"),
+        (Estimate(-0.0006, -0.0007, -0.0005), "-0.06 % (-0.07 … -0.05 %)"),
+        (Estimate(-1e-9, -1e-9, 1e-9), "0.00 % (0.00 … 0.00 %)"),
+    ],
+)
+def test_a_share_is_shown_as_far_as_it_is_known(share: Estimate, text: str) -> None:
+    assert cell_text(share, COLUMNS[4]) == text

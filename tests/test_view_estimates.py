@@ -41,6 +41,8 @@ def test_on_a_gpu_host_time_exposed_time_and_the_models_prediction() -> None:
     assert any("latency less busy and the tax differ: " in line for line in lines)
     assert any("the pipeline model predicts a latency of " in line for line in lines)
     assert any("nothing from the twin, its zero-work twin was not" in line for line in lines)
+    assert "of 1 pairs of estimates 1 differ" in lines
+    assert any(line.startswith("the pipeline model predicts 1 latencies, half") for line in lines)
 
 
 def test_on_the_cpu_the_ladder_is_a_part_of_the_twin() -> None:

@@ -82,7 +82,7 @@ def test_steps_of_a_trace_have_them_too(trace: Trace) -> None:
     assert second["tklqt"].value == pytest.approx((4 + 8) * US)
     assert second["without_launch"] == 1
     lines = sentences(sheet)
-    assert "ProfilerStep#2 cuda:0: 1 kernels have no launch record and are not in TKLQT" in lines
+    assert "ProfilerStep#2 cuda:0: kernels without a launch record are not in TKLQT: 1" in lines
     assert lines[-1].startswith("all 2 rows: no HDBI, it needs the null kernel's launch")
 
 

@@ -21,6 +21,8 @@ from ftax_micro.units import digits_for, format_seconds
 _SUFFIX = {Unit.SECONDS: "_s"}
 # Sentences on single rows, below a table.
 _MOST_LINES = 40
+# The half-width of a share from which whole per cents say it all.
+_COARSE_SHARE = 0.005
 
 
 def render_csv(sheets: Sequence[Sheet]) -> str:
@@ -91,10 +93,12 @@ def add_sheet(page: Page, sheet: Sheet) -> None:
     headings, rows, columns = _shown(sheet)
     places = range(len(columns))
     rows = _once(rows, columns)
+    if sheet.title:  # not the table's own: that is folded to the width of the table
+        page.line(sheet.title, "bold")
     if rows:
         spare = [place for place in places if columns[place].spare is not None]
         page.table(
-            sheet.title,
+            None,
             headings,
             rows,
             right=[place for place in places if columns[place].unit is not Unit.TEXT],
@@ -102,8 +106,6 @@ def add_sheet(page: Page, sheet: Sheet) -> None:
             spare=sorted(spare, key=lambda place: columns[place].spare or 0),
         )
         page.say_what_was_left_out()
-    elif sheet.title:
-        page.line(sheet.title, "bold")
     for line in _below(sheet):
         page.line(line)
 
@@ -174,8 +176,17 @@ def _seconds(found: Estimate, *, interval: bool) -> str:
 
 def _share(found: Estimate, *, interval: bool) -> str:
     if not interval or found.low is None or found.high is None:
-        return f"{found.value * 100:.0f} %"
-    return f"{found.value * 100:.0f} % ({found.low * 100:.0f} … {found.high * 100:.0f} %)"
+        return f"{_percent(found.value, 0)} %"
+    half = (found.high - found.low) / 2
+    # As far as it is known, but nobody asks for a thousandth of a per cent.
+    places = 0 if half >= _COARSE_SHARE else 1 if abs(found.value) >= 2 * _COARSE_SHARE else 2
+    ends = f"{_percent(found.low, places)} … {_percent(found.high, places)} %"
+    return f"{_percent(found.value, places)} % ({ends})"
+
+
+def _percent(share: float, places: int) -> str:
+    text = f"{share * 100:.{places}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
 
 
 def _ratio(found: Estimate, *, interval: bool) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from statistics import median
 
 from ftax_micro.analysis.bounds_view import case_label
 from ftax_micro.analysis.case_bounds import CaseBounds
@@ -34,6 +36,7 @@ _WORDS = {
     "latency_less_busy": "latency less busy",
     "tax": "the tax",
 }
+_VERDICTS = {"agree": "agree", "differ": "differ", "ambiguous": "cannot be told"}
 FAMILIES = (
     "host time is what the forward keeps the host for, exposed time what no device work covers: "
     "estimates are compared within their family alone"
@@ -43,6 +46,7 @@ FAMILIES = (
 def build(question: Question) -> Sheet:
     """A row for every case and estimate, and one for what the pipeline model predicts."""
     rows: list[Row] = []
+    found: list[tuple[FrameworkTimes, CaseBounds]] = []
     subjects: list[Subject] = []
     reasons: list[tuple[Subject, str]] = []
     for models in question.models:
@@ -50,11 +54,12 @@ def build(question: Question) -> Sheet:
         for times in _times(models):
             subject = Subject(case_label(times.case), times.case.mode)
             subjects.append(subject)
-            rows += _rows(models.source, subject, times, by_case[id(times.case)])
+            found.append((times, by_case[id(times.case)]))
+            rows += _rows(models.source, subject, *found[-1])
             reasons += [(subject, reason) for reason in _reasons(times)]
     columns = (named_source(COLUMNS[0], [each.source for each in question.models]), *COLUMNS[1:])
     told = reason_lines(reasons, subjects)
-    shown = [FAMILIES] if any(row.shown for row in rows) else []
+    shown = [FAMILIES, *_tally(found)] if any(row.shown for row in rows) else []
     lines = (*shown, *told, *traces_aside(question))
     return Sheet("estimates", None, columns, tuple(rows), lines)
 
@@ -68,6 +73,24 @@ def _times(models: Models) -> list[FrameworkTimes]:
     cases = models.result.cases
     known = {index: tax for index, case in enumerate(cases) if (tax := taxes.get(id(case)))}
     return framework_times(cases, models.ladder, known, models.result.plan.confidence)
+
+
+def _tally(found: Sequence[tuple[FrameworkTimes, CaseBounds]]) -> list[str]:
+    """How many estimates agree in all, and how well the model predicts."""
+    verdicts: Counter[str] = Counter(
+        each.verdict for times, _ in found for each in times.agreements
+    )
+    lines = []
+    if pairs:
+        told = [f"{verdicts[each]} {word}" for each, word in _VERDICTS.items() if verdicts[each]]
+        lines.append(f"of {len(pairs)} pairs of estimates {', '.join(told)}")
+    errors = [abs(each.prediction_error) for _, each in found if each.prediction_error is not None]
+    if errors:
+        lines.append(
+            f"the pipeline model predicts {len(errors)} latencies, half of them within "
+            f"{median(errors):.1%} and all within {max(errors):.1%}"
+        )
+    return lines
 
 
 def _reasons(times: FrameworkTimes) -> list[str]:

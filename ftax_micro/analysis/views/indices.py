@@ -91,12 +91,12 @@ def _sentences(row: IndexRow) -> Sequence[str]:
     lines = []
     if found is not None and found.negative_launches:
         lines.append(
-            f"{name}: {found.negative_launches} kernels began before their call, clocks disagree: "
-            "they are in TKLQT as they are"
+            f"{name}: kernels that began before their call, so that clocks disagree, are in TKLQT "
+            f"as they are: {found.negative_launches}"
         )
     if found is not None and found.without_launch:
         lines.append(
-            f"{name}: {found.without_launch} kernels have no launch record and are not in TKLQT"
+            f"{name}: kernels without a launch record are not in TKLQT: {found.without_launch}"
         )
     return lines
 
