@@ -16,8 +16,8 @@ from timed_cases import GPU, case, data
 
 from ftax_micro import compare_results
 from ftax_micro.errors import UnknownNameError, UsageError
-from ftax_micro.records import Case, Data
-from ftax_micro.results import Result
+from ftax_micro.records import Case, Data, FactValue
+from ftax_micro.results import Result, decode_result
 
 # Ladders
 
@@ -190,6 +190,13 @@ def test_devices_of_one_result_are_compared() -> None:
     assert comparison.count("slower") == 1
 
 
+def test_models_of_one_result_are_compared_whatever_they_weigh() -> None:
+    both = model_result(case(1e-3, parameters=10), case(2e-3, model="bert_large", parameters=20))
+    comparison = compare_results([both], by="model")
+    assert [side.label for side in comparison.sides] == ["bert_base", "bert_large"]
+    assert (comparison.count("slower"), comparison.not_compared) == (1, ())
+
+
 def test_several_results_split_by_a_key_have_a_side_each() -> None:
     each = model_result(case(1e-3), case(2e-3, mode="fast"))
     comparison = compare_results([each, each], by="mode", labels=["a", "b"], baseline="b eager")
@@ -326,7 +333,7 @@ def test_facts_of_runs_that_differ_are_told() -> None:
     assert [(d.fact, d.base, d.value) for d in comparison.differences] == [
         ("driver", "580.1", "590.2"),
         ("highest SM clock", "1.98 GHz", "1.4 GHz"),
-        ("numpy", "none", "2.4"),
+        ("numpy", "not recorded", "2.4"),
     ]
     assert not compare_results([machine("580.1", "2.4", 1e9)] * 2).differences
 
@@ -346,6 +353,26 @@ def test_facts_of_cases_that_differ_are_told_once_with_their_rows() -> None:
         ("operations executed", "10", "12", 1, 2),
     ]
     assert found[1].rows == ("cuda:0 m eager fp16 batch=1 sequence=128",)
+
+
+def test_modes_that_took_turns_with_others_are_told() -> None:
+    facts: dict[str, FactValue] = {"begun_at": "now"}
+    alone = model_result(case(1e-3, facts=facts))
+    beside = model_result(case(1e-3, facts=facts), case(1e-3, mode="fast", facts=facts))
+    (found,) = compare_results([alone, beside]).differences
+    assert (found.fact, found.base, found.value) == ("timed by turns", "eager", "eager, fast")
+
+
+def test_an_older_file_is_compared_with_a_newer() -> None:
+    new = model_result(case(1e-3, blocks=[42], facts={"torch": "2.15"}, parameters=10))
+    raw = {**msgspec.to_builtins(new), "schema_version": 2}
+    for name in ("rungs", "rooflines"):
+        del raw[name]
+    for name in ("facts", "macs", "executed", "tool_version", "measured_at", "reasons"):
+        del raw["cases"][0][name]
+    comparison = compare_results([decode_result(msgspec.json.encode(raw)), new])
+    assert only_row(comparison).ratios[1] is not None
+    assert (comparison.not_compared, comparison.differences) == ((), ())
 
 
 def test_clocks_a_little_apart_are_the_same() -> None:

@@ -11,7 +11,8 @@ from ftax_micro.results import Result
 
 # Two numbers nearer to each other than this tell the same: a clock is never the same twice.
 _SAME_NUMBER = 0.05
-_ABSENT = "none"
+# Of a package an older file may only not tell.
+_NO_PACKAGE, _NO_VARIABLE = "not recorded", "not set"
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ def run_differences(results: Sequence[Result], sides: Sequence[int], base: int) 
         one, two = results[sides[base]], results[place]
         told, other = run_facts(one), run_facts(two)
         pairs = [(name, told[name], other[name]) for name in told if name in other]
-        pairs += _of_tables(_packages(one), _packages(two))
-        pairs += _of_tables(_variables(one), _variables(two))
+        pairs += _of_tables(_packages(one), _packages(two), _NO_PACKAGE)
+        pairs += _of_tables(_variables(one), _variables(two), _NO_VARIABLE)
         found += [Difference(fact, side, base, a, b) for fact, a, b in pairs if a != b]
     return found
 
@@ -111,9 +112,11 @@ def _text(fact: Fact) -> str:
     return f"{fact:.3g}" if isinstance(fact, float) else fact
 
 
-def _of_tables(one: dict[str, str], two: dict[str, str]) -> Iterator[tuple[str, str, str]]:
+def _of_tables(
+    one: dict[str, str], two: dict[str, str], absent: str
+) -> Iterator[tuple[str, str, str]]:
     for name in dict.fromkeys((*one, *two)):
-        yield name, one.get(name, _ABSENT), two.get(name, _ABSENT)
+        yield name, one.get(name, absent), two.get(name, absent)
 
 
 def _packages(result: Result) -> dict[str, str]:

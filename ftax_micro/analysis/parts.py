@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ftax_micro.analysis.quantities import KINDS
-from ftax_micro.analysis.quantities.contract import Kind, Quantity
+from ftax_micro.analysis.quantities.contract import PARAMETERS, Kind, Quantity
 from ftax_micro.errors import UnknownNameError, UsageError
 from ftax_micro.results import Result
 
@@ -125,7 +125,8 @@ def _taken(quantity: Quantity, key: str, kind: Kind) -> tuple[str | None, Quanti
     if key == DEVICE:
         return quantity.device, replace(quantity, device=DEVICE)
     if key == kind.name_key:
-        return quantity.name, replace(quantity, name=f"any {key}")
+        alike = {aspect: v for aspect, v in quantity.alike.items() if aspect != PARAMETERS}
+        return quantity.name, replace(quantity, name=f"any {key}", alike=alike)
     if key not in quantity.setting:
         return None, quantity
     rest = {name: value for name, value in quantity.setting.items() if name != key}

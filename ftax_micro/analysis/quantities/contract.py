@@ -11,6 +11,8 @@ from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
 Unit = Literal["s", "count"]
+# An aspect that has to agree, unless it is models that are compared.
+PARAMETERS = "number of parameters"
 # A number may be a little off without being another; a word may not.
 Fact = str | float
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ftax_micro import stats
 from ftax_micro.analysis.latency_view import BEGUN, block_medians, workload_sizes
-from ftax_micro.analysis.quantities.contract import Fact, Kind, Quantity, Rounds, Value
+from ftax_micro.analysis.quantities.contract import PARAMETERS, Fact, Kind, Quantity, Rounds, Value
 from ftax_micro.analysis.quantities.measured import ticked
 from ftax_micro.analysis.summary import step_of
 from ftax_micro.records import Case, Data, FactValue, Setting
@@ -21,11 +21,11 @@ _NO_CAUSES = {BEGUN, "threads", "export_cached"}
 
 def quantities(result: Result, confidence: float) -> Sequence[Quantity]:
     """Of each case its latency, its host time where that is another, and its pipelined interval."""
-    waits = wait_styles(result)
+    waits, turns = wait_styles(result), _turns(result.cases)
     return [
         quantity
         for case in result.cases
-        for quantity in _of_case(case, confidence, waits.get(case.device))
+        for quantity in _of_case(case, confidence, waits.get(case.device), turns)
     ]
 
 
@@ -46,7 +46,7 @@ def case_alike(case: Case, wait: str | None) -> dict[str, str]:
     """What must agree for two cases of a name to be the same work, timed to the same end."""
     found = {"steps": f"{case.steps}"}
     if case.parameters is not None:
-        found["number of parameters"] = f"{case.parameters:,}"
+        found[PARAMETERS] = f"{case.parameters:,}"
     if wait is not None:
         found["wait style"] = wait
     return found
@@ -79,20 +79,41 @@ def wait_styles(result: Result) -> dict[str, str]:
     return {name: str(style) for name, style in found.items() if style}
 
 
-def _of_case(case: Case, confidence: float, wait: str | None) -> Iterator[Quantity]:
-    alike, latency = case_alike(case, wait), case.latency
+def _turns(cases: Sequence[Case]) -> dict[object, str]:
+    """The modes that were timed by turns, by workload: they may disturb each other."""
+    modes: dict[object, list[str]] = {}
+    for case in cases:
+        if case.latency is not None and BEGUN in case.facts:
+            modes.setdefault(_run(case), []).append(case.mode)
+    return {run: ", ".join(sorted(names)) for run, names in modes.items()}
+
+
+def _run(case: Case) -> object:
+    setting = {key: value for key, value in case_setting(case).items() if key != "mode"}
+    return case.device, case.model, frozenset(setting.items()), case.facts.get(BEGUN)
+
+
+def _of_case(
+    case: Case, confidence: float, wait: str | None, turns: dict[object, str]
+) -> Iterator[Quantity]:
+    absent = Value("skipped" if case.status == "ok" else case.status, case.reason)
+    whole = Quantity(case.device, case.model, case_setting(case), absent, "latency")
+    latency, host = case.latency, case.host
     if case.status != "ok" or latency is None:
-        value = Value("skipped" if case.status == "ok" else case.status, case.reason)
-        yield _quantity(case, "latency", value, alike)
+        yield whole
         return
-    yield _timed(case, "latency", latency, alike, confidence)
-    if case.host is not None and case.host.samples != latency.samples:
-        yield _timed(case, "host", case.host, alike, confidence)
+    facts = case_facts(case)
+    if _run(case) in turns:
+        facts["timed by turns"] = turns[_run(case)]
+    whole = replace(whole, alike=case_alike(case, wait), facts=facts)
+    yield _timed(whole, "latency", latency, case, confidence)
+    if host is not None and host.samples != latency.samples:
+        yield _timed(whole, "host", host, case, confidence)
     if case.pipelined is not None:
-        yield _timed(case, "pipelined", case.pipelined, alike, confidence)
+        yield _timed(whole, "pipelined", case.pipelined, case, confidence)
 
 
-def _timed(case: Case, name: str, data: Data, alike: dict[str, str], confidence: float) -> Quantity:
+def _timed(whole: Quantity, name: str, data: Data, case: Case, confidence: float) -> Quantity:
     found = stats.median_interval(data.samples, confidence)
     value = Value(
         *("ok", None, data.unit, *found),
@@ -104,22 +125,12 @@ def _timed(case: Case, name: str, data: Data, alike: dict[str, str], confidence:
         notes=tuple(each.sentence for each in case.verdicts) if name == "latency" else (),
     )
     return replace(
-        _quantity(case, name, value, alike),
-        estimate=functools.partial(_estimate, data),
-        rounds=_rounds(case, data, name),
-        source=data,
-    )
-
-
-def _quantity(case: Case, name: str, value: Value, alike: dict[str, str]) -> Quantity:
-    return Quantity(
-        device=case.device,
-        name=case.model,
-        setting=case_setting(case),
+        whole,
         quantity=name,
         value=value,
-        alike=alike,
-        facts=case_facts(case),
+        estimate=functools.partial(_estimate, data),
+        rounds=_rounds(case, data, pipelined=name == "pipelined"),
+        source=data,
     )
 
 
@@ -127,12 +138,12 @@ def _estimate(data: Data, level: float) -> Estimate:
     return ticked(stats.median_interval(data.samples, level), [data.samples])
 
 
-def _rounds(case: Case, data: Data, name: str) -> Rounds | None:
+def _rounds(case: Case, data: Data, *, pipelined: bool) -> Rounds | None:
     """A block's forwards have a median; pipelined, they have one time together."""
     run = case.facts.get(BEGUN)
     if run is None:
         return None
-    medians = data.samples if name == "pipelined" else block_medians(data, case.blocks)
+    medians = data.samples if pipelined else block_medians(data, case.blocks)
     return Rounds(str(run), tuple(medians))
 
 

@@ -18,7 +18,7 @@ from ftax_micro.analysis.quantities.latency import (
     case_setting,
     wait_styles,
 )
-from ftax_micro.records import Status
+from ftax_micro.records import Case, Status
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
@@ -59,15 +59,13 @@ def _of_case(found: CaseBounds, confidence: float, wait: str | None) -> Iterator
         reason = found.reason or (bounds.reasons.get("own") if bounds else None)
         status: Status = "failed" if found.case.status == "failed" else "skipped"
         yield _quantity(found, "tax", Value(status, reason), {})
+    if bounds is None:
         return
-    alike = {
-        **case_alike(found.case, wait),
-        "launch path": bounds.path,
-        "assumption": "; ".join(bounds.assumed) or "none",
-    }
-    yield _known(found, "tax", bounds, bounds.own, alike, confidence)
-    if bounds.graph is not None:
-        yield _known(found, "avoidable", bounds, bounds.graph, alike, confidence)
+    assumed = "; ".join(bounds.assumed) or "none"
+    alike = {**case_alike(found.case, wait), "assumption": assumed}
+    for name, bound in (("tax", bounds.own), ("avoidable", bounds.graph)):
+        if bound is not None:
+            yield _known(found, name, bounds, bound, alike, confidence)
 
 
 def _known(
@@ -79,7 +77,7 @@ def _known(
     confidence: float,
 ) -> Quantity:
     return replace(
-        _quantity(found, name, _value(bounds, bound), alike),
+        _quantity(found, name, _value(found.case, bounds, bound), alike),
         estimate=functools.partial(stretched, bound.above, confidence),
         source=(bound, found.case.latency),
     )
@@ -90,6 +88,8 @@ def _quantity(found: CaseBounds, name: str, value: Value, alike: dict[str, str])
     facts = case_facts(case)
     if found.regime is not None:
         facts["regime"] = found.regime.text
+    if found.bounds is not None:
+        facts["launch path"] = found.bounds.path
     return Quantity(
         device=case.device,
         name=case.model,
@@ -102,12 +102,13 @@ def _quantity(found: CaseBounds, name: str, value: Value, alike: dict[str, str])
     )
 
 
-def _value(bounds: Bounds, bound: Bound) -> Value:
+def _value(case: Case, bounds: Bounds, bound: Bound) -> Value:
     latency_s, (least, most) = bounds.latency.value, bound.systematic
     return Value(
         *("ok", None, "s", *bound.above),
         systematic_low=latency_s - most,
         systematic_high=latency_s - least,
+        samples=len(case.latency.samples) if case.latency else 0,
     )
 
 
