@@ -30,7 +30,7 @@ _KINDS = {
 # Operations times drawings: what an interval of a step may cost, and a trace may have a thousand
 # steps. The more operations, the less clock and floor are beside their time. Durations are drawn
 # fewer times still, as what clocks cut off of many of them is little beside their sum.
-_IN_ALL, _DURATIONS_IN_ALL = 400_000, 4_000_000
+_IN_ALL, _DURATIONS_IN_ALL = 100_000, 4_000_000
 _MOST, _LEAST, _LEAST_DURATIONS = 400, 20, 2
 
 
@@ -58,7 +58,8 @@ class StepWorks:
 
     def __init__(self, trace: Trace, correlation: Correlation) -> None:
         self._trace, self._correlation = trace, correlation
-        self._reach = np.maximum.accumulate(trace.operations.end_ns)
+        self._ends = trace.operations.end_ns
+        self._reach = np.maximum.accumulate(self._ends)
         blocking = np.flatnonzero(trace.calls.blocks)
         self._waits = trace.calls.start_ns[blocking], trace.calls.end_ns[blocking]
 
@@ -72,7 +73,7 @@ class StepWorks:
         early = np.isin(index, ahead, assume_unique=True)
         start, begin = operations.start_ns[index], step.window.begin_ns
         start[early] = np.maximum(start[early], begin)
-        duration = operations.end_ns[index] - start
+        duration = self._ends[index] - start
         calls, call = self._calls(index, early)
         return StepWork(
             work=replace(self._work(index, start, duration, call, calls, begin), left_over=early),
@@ -94,9 +95,7 @@ class StepWorks:
         begin = step.window.begin_ns
         first = int(np.searchsorted(self._reach, begin, side="right"))
         found: Ints = np.arange(first, int(own[-1]) + 1)
-        found = found[
-            (operations.device[found] == step.device) & (operations.end_ns[found] > begin)
-        ]
+        found = found[(operations.device[found] == step.device) & (self._ends[found] > begin)]
         found = found[~np.isin(found, own, assume_unique=True)]
         if not len(found):
             return found
@@ -146,7 +145,7 @@ class StepWorks:
         )
 
     def _waited(self, step: Step) -> bool:
-        end = int(self._trace.operations.end_ns[step.index].max())
+        end = int(self._ends[step.index].max())
         start, until = self._waits
         first, last = np.searchsorted(start, [step.window.begin_ns, end], side="left")
         until = until[first:last]
