@@ -42,8 +42,10 @@ def test_medians_over_steps_with_the_interval_that_their_number_allows() -> None
     assert one.bounds.latency.value == pytest.approx((4 * 13 + 4 + 3 + 3) * US)
     assert one.bounds.device is not None
     assert one.bounds.device.seconds.value == pytest.approx((4 + 15 + 4 + 3) * US)
-    assert (one.label, one.device, one.count) == ("7 steps", 0, 7)
-    assert (one.launches, one.operations) == (5, 5)
+    assert (one.label, one.device, one.count) == ("7 × ProfilerStep#n", 0, 7)
+    assert (one.launches, one.operations, one.queue_depth) == (5, 5, 0)
+    assert one.launch_delay_s == pytest.approx(2 * US)
+    assert one.occupied.value == 0
     assert one.regime is not None
     assert one.regime.name == "framework-bound"
     assert sum(one.idle_by_cause.values()) == pytest.approx(one.idle.value)
@@ -76,6 +78,18 @@ def test_each_device_has_its_own_and_annotations_of_one_name_are_told_by_it() ->
     found = many_steps(trace_bounds(trace, annotated(trace, "forward"), FLOORS).steps)
     assert [(each.label, each.device) for each in found] == [("6 × forward", 0), ("6 × forward", 1)]
     assert found[0].busy.value > found[1].busy.value
+
+
+def test_windows_of_a_kind_differ_in_their_numbers_alone() -> None:
+    events: list[Any] = []
+    for number in range(LEAST_STEPS):
+        at = 200 * number
+        events += [annotation(f"layer {number}", at, 90), annotation("loss", at + 100, 90)]
+        events += launched(2 * number + 1, at, 2, at + 10, 20)
+        events += launched(2 * number + 2, at + 100, 2, at + 110, 20)
+    trace = read(events)
+    found = many_steps(trace_bounds(trace, annotated(trace, "l*"), FLOORS).steps)
+    assert {each.label for each in found} == {"6 × layer n", "6 × loss"}
 
 
 def test_one_invalid_step_makes_all_of_them_so() -> None:

@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nsight_exports import export_of, graph
 from profiler_traces import annotation, call, kernel, launched
 from synthetic_pipelines import FLOOR, calls, given_floor, launches, operations
 from traced_pipelines import SYNC, US, bounds_in_truth, read, traced
 
 from ftax_micro.analysis.floor_values import FloorValues
 from ftax_micro.analysis.pipeline import NO_CALL, CallKind, least_begins, pipeline_latency
+from ftax_micro.analysis.traces.nsight import read_nsight_export
 from ftax_micro.analysis.traces.step_bounds import (
     NO_DEVICE,
-    NO_WAIT,
     NOTHING,
-    STREAMS,
     StepBounds,
     TraceBounds,
     trace_bounds,
     without_wait,
 )
-from ftax_micro.analysis.traces.steps import profiler_steps, whole
+from ftax_micro.analysis.traces.step_notes import NO_WAIT, STREAMS
+from ftax_micro.analysis.traces.steps import annotated, profiler_steps, whole
 
 FLOORS = {0: given_floor(), 1: given_floor()}
 MANY = 30
@@ -126,7 +128,7 @@ def test_a_device_behind_its_host_is_device_bound() -> None:
     assert micro(second.bounds.device) == pytest.approx(left + MANY * 101)  # type: ignore[union-attr]
     assert second.regime is not None
     assert second.regime.name == "device-bound"
-    assert any("30 operations of other steps" in note for note in second.notes)
+    assert any(note.endswith("ms of 30 operations") for note in second.notes)
     assert NO_WAIT in steps.notes
 
 
@@ -166,18 +168,30 @@ def test_each_device_has_bounds_of_what_was_launched_for_it() -> None:
     assert not any(note.startswith("2 threads ") for note in first.notes)
 
 
+def taking_turns(number: int) -> StepBounds:
+    """Two streams that take turns for 100 µs each, all launched in the beginning."""
+    end = 5 + 100 * number
+    events = [annotation("ProfilerStep#1", 0, end + 5), call(2 * number, end + 1, 999, name=SYNC)]
+    for each in range(number):
+        events += launched(each + 1, 2 * each, 2, 5 + 100 * each, 100, stream=7 + each % 2)
+    return one(events)
+
+
 def test_streams_that_may_have_waited_for_each_other_leave_the_regime_open() -> None:
-    """Two streams take turns: busy all the time, and half of it if they could run side by side."""
-    events = [annotation("ProfilerStep#1", 0, 1010), call(60, 946, 99, name=SYNC)]
-    for number in range(10):
-        start = 5 + 100 * number
-        events += launched(number + 1, 2 * number, 2, start, 100, stream=7 + number % 2)
-    found = one(events)
+    """Busy all the time, and for half of it if they could have run side by side."""
+    found = taking_turns(10)
     assert found.regime is not None
     assert found.regime.name == "ambiguous"
     assert found.regime.candidates == ("device-bound", "framework-bound")
     assert "busy for 99.0%" in found.regime.reason
     assert STREAMS in found.notes
+
+
+def test_launches_that_find_their_stream_busy_hold_nothing_up() -> None:
+    found = taking_turns(40)
+    assert found.regime is not None
+    assert found.regime.name == "device-bound"
+    assert "95.0% of the launches found their stream busy" in found.regime.reason
 
 
 def test_overlaps_orphans_and_odd_launches_are_told() -> None:
@@ -192,14 +206,13 @@ def test_overlaps_orphans_and_odd_launches_are_told() -> None:
     found = one(events)
     assert found.bounds is not None
     notes = " ".join(found.notes)
-    assert "1 of 4 operations overlap" in notes
-    assert "1 of 4 operations have no call" in notes
-    assert "1 launches in it have no operation" in notes
-    assert "1 launch delays are negative" in notes
-    assert "clocks disagree" not in notes
-    assert "median 0, most 1" in notes
+    assert "alone in every bound: 1 of 4" in notes
+    assert "wait for what is before them alone: 1 of 4" in notes
+    assert "launches without an operation in the trace: 1" in notes
+    assert "launch delay: median 5 µs, most 5 µs, 1 of 3 below 0" in notes
+    assert "queued when a launch began: median 0, most 1" in notes
     early = [annotation("ProfilerStep#1", 0, 200), *launched(1, 50, 9, 40, 10)]
-    assert any("1 of them before it began: clocks disagree" in note for note in one(early).notes)
+    assert any("1 begun before the call: clocks disagree" in note for note in one(early).notes)
 
 
 def test_what_has_no_bounds_says_why() -> None:
@@ -230,3 +243,20 @@ def test_a_step_that_takes_minutes_is_invalid() -> None:
     assert regime is not None
     assert regime.name == "invalid"
     assert "a latency of 300 s can't be right" in regime.reason
+
+
+def test_graphs_that_were_recorded_whole_are_one_operation(tmp_path: Path) -> None:
+    events = [
+        annotation("forward", 0, 500),
+        *launched(1, 10, 2, 20, 30),
+        call(100, 8, 2, name="cudaGraphLaunch"),
+        graph(120, 200, 2),
+    ]
+    trace = read_nsight_export(export_of(events, tmp_path / "a.sqlite"))
+    (found,) = trace_bounds(trace, annotated(trace, "forward"), FLOORS).steps
+    assert found.bounds is not None
+    assert found.bounds.path == "mixed"
+    # The launch, its call of 2 µs over, then 7 to the graph's start; nothing waits for its end.
+    assert micro(found.bounds.own) == pytest.approx(4 + 30 + 1 + 200)
+    assert micro(found.bounds.launch) == pytest.approx(4 + 30 + 1 + 200)
+    assert any(note.endswith("one operation in all bounds: 1") for note in found.notes)

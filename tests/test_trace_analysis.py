@@ -63,7 +63,7 @@ def test_steps_have_bounds_tax_and_regime_and_medians_come_first(run: Run, path:
     code, out, err = run(path, "--format", "csv")
     first, *others = rows(out)
     assert (code, err) == (0, "")
-    assert (first["case"], first["status"]) == (f"{STEPS} steps cuda:0", "ok")
+    assert (first["case"], first["status"]) == (f"{STEPS} × ProfilerStep#n cuda:0", "ok")
     assert [each["case"] for each in others] == [
         f"ProfilerStep#{number} cuda:0" for number in range(1, STEPS + 1)
     ]
@@ -77,6 +77,8 @@ def test_steps_have_bounds_tax_and_regime_and_medians_come_first(run: Run, path:
         assert float(each["tax_s"]) == pytest.approx((latency - launch) * US)
         assert float(each["tax_low_s"]) <= float(each["tax_s"]) <= float(each["tax_high_s"])
         assert (each["graph_bound_s"], each["launches"]) == ("", str(MANY))
+        assert float(each["launch_delay_s"]) == pytest.approx(2 * US)
+        assert (each["occupied_s"], each["queue_depth"]) == ("0", "0")
     table = run(path, "--top", 1)[1]
     assert "values are medians over 6 steps" in table
     assert "bounds by the trace's own floor" in table
@@ -127,7 +129,7 @@ def test_names_reach_no_terminal_as_anything_but_text(run: Run, tmp_path: Path) 
                 assert "<script" not in out
     text = run(tmp_path / "a.json", "--format", "json", "--annotation", name)[1]
     labels = {each["case"] for each in json.loads(text)["sheets"][0]["rows"]}
-    assert f"{name} cuda:0" in labels
+    assert {f"{STEPS} × {name} cuda:0", f"{name} ({STEPS}) cuda:0"} <= labels
     assert "\\x1b]0;owned" in run(tmp_path / "a.json", "--annotation", name)[1]
 
 

@@ -18,7 +18,9 @@ class BoundRow:
 
     `launch_bound` is launch-limited, `graph_bound` that of one replayed graph. `tax` is latency
     less the bound of the mode's own launch path. `regime` is the most exact word, `paper_regime`
-    the paper's. `idle_by_cause` is known of traces. `notes` are what a reader has to know.
+    the paper's. `notes` are what a reader has to know. Of traces alone are known: `idle_by_cause`,
+    `occupied`, the time in which the device worked for other steps alone, and the medians of launch
+    delays and of queue depths.
     """
 
     source: str
@@ -40,6 +42,9 @@ class BoundRow:
     paper_regime: str | None = None
     why: str | None = None
     idle_by_cause: tuple[tuple[str, float], ...] = ()
+    occupied: Estimate | None = None
+    launch_delay: float | None = None
+    queue_depth: float | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from ftax_micro.analysis.bounds_view import BoundRow
 from ftax_micro.analysis.regime import Regime
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.machine_floor import machine_floors
-from ftax_micro.analysis.traces.many_steps import ManySteps, many_steps
+from ftax_micro.analysis.traces.many_steps import ManySteps, many_steps, middle
 from ftax_micro.analysis.traces.step_bounds import StepBounds, trace_bounds
 from ftax_micro.analysis.traces.steps import Window
 from ftax_micro.results import Result
@@ -38,7 +39,20 @@ def rows_of_trace(
     floors = None if floor is None else machine_floors(trace, floor)
     found = trace_bounds(trace, windows, floors)
     rows = [_of_many(source, each) for each in many_steps(found.steps)]
-    return TraceRows([*rows, *(_of_step(source, each) for each in found.steps)], found.notes)
+    names = _names(windows)
+    rows += [_of_step(source, each, names[each.step.window]) for each in found.steps]
+    return TraceRows(rows, found.notes)
+
+
+def _names(windows: Sequence[Window]) -> dict[Window, str]:
+    """Labels, numbered where several windows have the same."""
+    often, seen = Counter(each.label for each in windows), Counter[str]()
+    names = {}
+    for each in windows:
+        seen[each.label] += 1
+        number = f" ({seen[each.label]})" if often[each.label] > 1 else ""
+        names[each] = f"{each.label}{number}"
+    return names
 
 
 def _of_many(source: str, found: ManySteps) -> BoundRow:
@@ -51,15 +65,18 @@ def _of_many(source: str, found: ManySteps) -> BoundRow:
         launches=found.launches,
         operations=found.operations,
         idle_by_cause=tuple(found.idle_by_cause.items()),
+        occupied=found.occupied,
+        launch_delay=found.launch_delay_s,
+        queue_depth=found.queue_depth,
         notes=(_OVER_STEPS.format(count=found.count),),
     )
 
 
-def _of_step(source: str, found: StepBounds) -> BoundRow:
+def _of_step(source: str, found: StepBounds, name: str) -> BoundRow:
     step = found.step
     where = "" if step.device is None else f" cuda:{step.device}"
     return BoundRow(
-        *(source, f"{step.window.label}{where}", _MODE),
+        *(source, f"{name}{where}", _MODE),
         *("ok" if found.bounds else "skipped", found.reason),
         **_explained(found.bounds, found.regime),
         latency=step.latency,
@@ -68,6 +85,9 @@ def _of_step(source: str, found: StepBounds) -> BoundRow:
         launches=sum(step.launches.values()),
         operations=sum(step.operations.values()),
         idle_by_cause=tuple((cause, part.value) for cause, part in step.idle_by_cause.items()),
+        occupied=step.occupied,
+        launch_delay=middle(step.launch_delays_s),
+        queue_depth=middle(step.queue_depths),
         notes=found.notes,
     )
 

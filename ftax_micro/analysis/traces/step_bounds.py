@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,27 +13,22 @@ from ftax_micro.analysis.floor_values import FloorValue, FloorValues, given_valu
 from ftax_micro.analysis.pipeline import Array
 from ftax_micro.analysis.plausible import impossible_clock, impossible_latency
 from ftax_micro.analysis.regime import LINE, Regime, regime
-from ftax_micro.analysis.traces.correlation import Correlation, correlate
-from ftax_micro.analysis.traces.events import SpanKind, Trace
+from ftax_micro.analysis.traces.correlation import correlate
+from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.own_floor import own_floors
-from ftax_micro.analysis.traces.step_work import StepWork, StepWorks, draw_step
+from ftax_micro.analysis.traces.step_notes import (
+    common_notes,
+    counted_notes,
+    odd_notes,
+    trace_notes,
+    work_notes,
+)
+from ftax_micro.analysis.traces.step_work import StepWorks, draw_step
 from ftax_micro.analysis.traces.steps import Step, Window, analyse_steps
 from ftax_micro.stats import Estimate
-from ftax_micro.units import format_seconds
 
 NO_DEVICE = "the trace has no device activity"
 NOTHING = "nothing was launched in it that this device did"
-NO_WAIT = "nobody waited in it for the device's last operation: it is charged no wait"
-STREAMS = (
-    "several streams: what one waits for from another is not known, so that bounds are lower ones "
-    "and the tax is at most that"
-)
-# Of what correlating found, what no step has in its own notes.
-_ODD = ("duplicate correlation ids", "operations of a duplicate correlation id")
-# Names of annotations that a reader is told.
-_SOME = 4
-# Of the bounds' own names, what a reader calls those that may be missing.
-_MISSING = {"launch": "launch bound", "graph": "graph bound", "own": "tax"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,19 +84,19 @@ def trace_bounds(
         else StepBounds(step, NO_DEVICE)
         for step in steps
     )
-    common = _common(found)
+    common = common_notes([each.notes for each in found if each.bounds])
     found = tuple(
         replace(each, notes=tuple(note for note in each.notes if note not in common))
         for each in found
     )
-    odd = _odd(trace, correlation)
-    return TraceBounds(found, (*notes, *common, *_general(trace, found), *odd))
+    notes += [*common, *trace_notes(trace, [each.step for each in found])]
+    return TraceBounds(found, (*notes, *odd_notes(trace, correlation)))
 
 
 def _bounded(
     step: Step, works: StepWorks, floor: FloorValues | None, reason: str | None, wrong: str | None
 ) -> StepBounds:
-    counted = tuple(_counted(step))
+    counted = tuple(counted_notes(step))
     if floor is None:
         return StepBounds(step, reason, notes=counted)
     if not len(step.index):
@@ -118,33 +114,51 @@ def _bounded(
         step,
         reason=bounds.reasons.get("device"),
         bounds=bounds if bounds.device else None,
-        regime=invalid or step_regime(bounds, work.streams, busy_share(step)),
+        regime=invalid or step_regime(bounds, work.streams, saturation(step)),
         streams=work.streams,
-        notes=(*_work_notes(work, bounds, step), *counted),
+        notes=(*work_notes(work, bounds, step), *counted),
     )
 
 
-def busy_share(step: Step) -> float:
-    """How much of the latency its device did anything, for this step or another."""
-    assert step.busy is not None  # whoever asks has bounds, which need a device
-    assert step.occupied is not None
-    return (step.busy.value + step.occupied.value) / step.latency.value
-
-
-def step_regime(bounds: Bounds, streams: int, busy: float) -> Regime | None:
-    """The regime, which several streams leave open where the device was busy for all of that share.
-
-    Their bound takes them to run side by side; whether they could have, or had to wait for each
-    other as they did, no trace tells.
+class Saturation(NamedTuple):
+    """How much of the latency a device did anything, for this step or another, and of the step's
+    launches how many found their stream busy: shares of 1.
     """
-    found = regime(bounds)
-    if found is None or streams < 2 or busy < LINE or found.name in ("device-bound", "invalid"):
-        return found
-    possible = tuple(dict.fromkeys(("device-bound", *(found.candidates or (found.name,)))))
+
+    busy: float
+    queued: float
+
+
+def saturation(step: Step) -> Saturation:
+    """That of a step that has bounds."""
+    assert step.busy is not None  # bounds need a device
+    assert step.occupied is not None
+    busy = (step.busy.value + step.occupied.value) / step.latency.value
+    queued = float((step.queue_depths > 0).mean()) if len(step.queue_depths) else 0.0
+    return Saturation(busy, queued)
+
+
+def step_regime(bounds: Bounds, streams: int, found: Saturation) -> Regime | None:
+    """The regime; of several streams also by what the device was seen to do.
+
+    Their bounds take them to run side by side; whether they could have, or had to wait for each
+    other as they did, no trace tells. So a device that was busy all the time leaves the regime
+    open, unless nearly all launches found their stream busy: those the host did not hold up.
+    """
+    by_bounds = regime(bounds)
+    if by_bounds is None or by_bounds.name in ("device-bound", "invalid"):
+        return by_bounds
+    if streams < 2 or found.busy < LINE:
+        return by_bounds
+    busy = f"the device was busy for {found.busy:.1%} of the latency"
+    if found.queued >= LINE:
+        why = f"{busy}, and {found.queued:.1%} of the launches found their stream busy"
+        return Regime("device-bound", why)
+    possible = tuple(dict.fromkeys(("device-bound", *(by_bounds.candidates or (by_bounds.name,)))))
     assert bounds.device is not None  # or there was no regime
     why = (
-        f"{' or '.join(possible)}: the device was busy for {busy:.1%} of the latency, of which "
-        f"{bounds.device.share.value:.1%} are left if its streams never wait for each other"
+        f"{' or '.join(possible)}: {busy}, of which {bounds.device.share.value:.1%} are left if "
+        "its streams never wait for each other"
     )
     return Regime("ambiguous", why, candidates=possible)
 
@@ -162,105 +176,3 @@ def without_wait(floor: FloorValues) -> FloorValues:
 
     less = FloorValue(Estimate(value, None, None), (low, high), drawn)
     return replace(floor, sync=given_value(0.0), graph_launch=less)
-
-
-def _work_notes(work: StepWork, bounds: Bounds, step: Step) -> list[str]:
-    notes = []
-    if bounds.device:
-        missing: dict[str, list[str]] = {}
-        for name, word in _MISSING.items():
-            if name in bounds.reasons:
-                missing.setdefault(bounds.reasons[name], []).append(f"no {word}")
-        notes += [f"{' and '.join(words)}: {reason}" for reason, words in missing.items()]
-    if not work.waited:
-        notes.append(NO_WAIT)
-    if work.ahead:
-        notes.append(
-            f"its streams had {work.ahead:,} operations of other steps to do first, for "
-            f"{format_seconds(work.ahead_s)}: they are in its bounds"
-        )
-    if work.streams > 1:
-        notes.append(STREAMS)
-    graphs = step.operations.get("graph", 0)
-    if graphs:
-        notes.append(
-            f"{graphs:,} graphs are recorded whole, not by node: each is one operation in all "
-            "bounds"
-        )
-    if work.threads > 1:
-        notes.append(f"{work.threads} threads launched its work, side by side in its bounds")
-    if step.overlapping:
-        notes.append(
-            f"{step.overlapping:,} of {len(step.index):,} operations overlap what is before them "
-            "in their stream: they wait for their calls alone in every bound"
-        )
-    return notes
-
-
-def _counted(step: Step) -> list[str]:
-    """What is odd about the step's operations and calls, and how full its queues were."""
-    notes = []
-    if step.without_call:
-        notes.append(
-            f"{step.without_call:,} of {len(step.index):,} operations have no call in the trace: "
-            "they wait for what is before them alone"
-        )
-    if step.launches_without_operation:
-        notes.append(
-            f"{step.launches_without_operation:,} launches in it have no operation in the trace"
-        )
-    if step.negative_launch_delays:
-        before = f", {step.begun_before_call:,} of them before it began: clocks disagree"
-        notes.append(
-            f"{step.negative_launch_delays:,} launch delays are negative, of operations that began "
-            f"before their call had returned{before if step.begun_before_call else ''}"
-        )
-    if len(step.queue_depths):
-        middle, most = np.median(step.queue_depths), step.queue_depths.max()
-        notes.append(f"operations queued when a launch began: median {middle:g}, most {most:,}")
-    return notes
-
-
-def _common(found: Sequence[StepBounds]) -> list[str]:
-    """Notes that every step with bounds has, where there are several."""
-    bounded = [each.notes for each in found if each.bounds]
-    if len(bounded) < 2:
-        return []
-    return [note for note in bounded[0] if all(note in each for each in bounded[1:])]
-
-
-def _general(trace: Trace, found: Sequence[StepBounds]) -> list[str]:
-    """What holds for the whole trace."""
-    notes = []
-    if any(each.step.window.everything for each in found):
-        user = trace.spans.name[trace.spans.kind == SpanKind.ANNOTATION]
-        names = [repr(trace.names[each]) for each in dict.fromkeys(user.tolist())]
-        some = f", which are {', '.join(names[:_SOME])}" if names else ""
-        more = f" and {len(names) - _SOME} more" if len(names) > _SOME else ""
-        notes.append(
-            "the whole trace was taken for one step, with what comes before and after the model: "
-            f"--annotation cuts it at the annotations of a name{some}{more}"
-        )
-    devices = trace.device_ids
-    if len(devices) > 1 and any(each.bounds for each in found):
-        notes.append(
-            f"{len(devices)} devices: each has bounds of its own work; what the host does for "
-            "another one is in the latency and launches nothing of it"
-        )
-    if trace.tick_ns > 1 and found:
-        notes.append(
-            f"times of the trace are whole steps of {format_seconds(trace.tick_ns * 1e-9)}: "
-            "intervals have one of these either way"
-        )
-    return notes
-
-
-def _odd(trace: Trace, correlation: Correlation) -> list[str]:
-    """What of the file is in no figure, or not as it should be."""
-    counts = {
-        **trace.findings,
-        **{f"of category {name!r}": number for name, number in trace.not_understood.items()},
-        **{name: correlation.findings[name] for name in _ODD if name in correlation.findings},
-    }
-    told = ", ".join(f"{name}: {number:,}" for name, number in counts.items())
-    return [f"events left out, or odd: {told}"] if told else []

@@ -29,6 +29,9 @@ COLUMNS = (
     Column("reason", None),
     Column("paper_regime", None),
     Column("operations", None, Unit.COUNT),
+    Column("occupied", None, Unit.SECONDS),
+    Column("launch_delay", None, Unit.SECONDS),
+    Column("queue_depth", None, Unit.COUNT),
 )
 
 
@@ -54,6 +57,7 @@ def _row(row: BoundRow) -> Row:
         *(row.source, row.case, row.mode, row.latency, row.device_bound),
         *(row.launch_bound, row.graph_bound, row.busy, row.idle, row.launches, row.tax),
         *(row.tax_share, row.regime, row.status, row.reason, row.paper_regime, row.operations),
+        *(row.occupied, row.launch_delay, row.queue_depth),
     )
     return Row(cells, row.latency is not None, tuple(_sentences(row)))
 
