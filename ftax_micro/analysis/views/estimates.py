@@ -77,9 +77,8 @@ def _times(models: Models) -> list[FrameworkTimes]:
 
 def _tally(found: Sequence[tuple[FrameworkTimes, CaseBounds]]) -> list[str]:
     """How many estimates agree in all, and how well the model predicts."""
-    verdicts: Counter[str] = Counter(
-        each.verdict for times, _ in found for each in times.agreements
-    )
+    pairs = [each for times, _ in found for each in times.agreements]
+    verdicts: Counter[str] = Counter(each.verdict for each in pairs)
     lines = []
     if pairs:
         told = [f"{verdicts[each]} {word}" for each, word in _VERDICTS.items() if verdicts[each]]
