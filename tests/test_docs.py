@@ -14,7 +14,13 @@ from typing import Any
 
 import pytest
 from documents import FOLDER, NEEDS_CUDA, NOT_RUN, Block, blocks, commands, pages
+from profiler_traces import complete, launched, trace_text
 from stand_in import NO_CUDA
+
+from ftax_micro.analysis.traces.events import Trace
+from ftax_micro.analysis.traces.formats import read_trace
+from ftax_micro.analysis.traces.per_operation import per_operation
+from ftax_micro.analysis.traces.steps import analyse_steps, whole
 
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the tests are not in a checkout")
 
@@ -137,3 +143,25 @@ def test_the_rung_of_the_page_is_one() -> None:
     program = rung.make(Place("cpu", measured_clock()), 0)
     assert all(program.burst(count) > 0 for count in program.counts)
     assert rung.settings("cpu") == [{"op": "call"}]
+
+
+def traced(tmp_path: Path, *events: Any) -> Trace:
+    (tmp_path / "trace.json").write_bytes(trace_text(events))
+    return read_trace(tmp_path / "trace.json")
+
+
+def test_the_example_of_idle_time_by_cause_holds(tmp_path: Path) -> None:
+    trace = traced(tmp_path, *launched(1, 0, 0, 0, 10), *launched(2, 14, 2, 20, 5))
+    (step,) = analyse_steps(trace, whole(trace))
+    idle = {cause: round(part.value * 1e6) for cause, part in step.idle_by_cause.items()}
+    assert idle == {"not launched": 4, "launching": 2, "waiting": 4, "synchronising": 0, "other": 0}
+    assert step.launch_delays_s[1] * 1e6 == pytest.approx(4)
+    assert step.queue_depths.tolist()[1] == 0
+
+
+def test_the_example_of_exposed_time_holds(tmp_path: Path) -> None:
+    ops = [complete("cpu_op", "aten::view", 90, 16), complete("cpu_op", "aten::mm", 106, 6)]
+    trace = traced(tmp_path, *launched(1, 0, 5, 10, 90), *ops, *launched(2, 108, 2, 112, 9))
+    rows = {row.op: row for row in per_operation(trace, analyse_steps(trace, whole(trace))).rows}
+    assert rows["aten::view"].exposed_s * 1e6 == pytest.approx(6)
+    assert rows["aten::mm"].exposed_s * 1e6 == pytest.approx(4)
