@@ -114,7 +114,7 @@ class Places:
     def _number(self, place: _Place) -> int:
         if not self._physical:
             return place.device
-        return self._gpus.get((place.process & _PART, place.device), place.device)
+        return self._gpus.get((place.process, place.device), place.device)
 
     def names(self) -> dict[int, str]:
         """Names of the devices that did something, as far as the export has them."""

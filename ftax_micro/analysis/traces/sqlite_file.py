@@ -93,8 +93,8 @@ class Database:
 def opened(path: Path) -> Iterator[Database]:
     """The database in a file that begins with `HEADER`.
 
-    Nothing is written, no lock is waited for. All that goes wrong until the end of the block is
-    raised as `UnreadableTraceError`.
+    Nothing is written, a lock is waited for briefly. All that goes wrong until the end of the block
+    is raised as `UnreadableTraceError`.
     """
     name = str(path)
     try:

@@ -1,9 +1,9 @@
 """What happened in each step of a trace: latency, busy and idle time, launches, delays.
 
 A window is a stretch of host time: a step of the PyTorch profiler, a user's annotation, or the
-whole trace. To it belong the operations whose host call began in it, on any thread; operations
-without a call if they began in it, unless they were launched before the trace did. So a step's
-work is its own even where the device is behind the host and does it during the next step.
+whole trace. To it belong the operations whose host call began in it, on any thread of its process;
+operations without a call if they began in it, unless they were launched before the trace did. So a
+step's work is its own even where the device is behind the host and does it during the next step.
 """
 
 from __future__ import annotations
