@@ -18,6 +18,7 @@ COMMANDS = {
     "dispatch_ladder": "what does every software layer add to one operation?",
     "model_latency": "how long does a model take in each execution mode?",
     "bound_analysis": "what explains a latency: kernels, launches, or the framework?",
+    "report": "all of it as one page, with figures",
     "compare": "results of several machines side by side, or before and after",
     "doctor": "what can run here and, for what cannot, why",
 }

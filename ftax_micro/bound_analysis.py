@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-import zlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
-from ftax_micro.errors import UnreadableResultError, UsageError
+from ftax_micro.errors import UsageError
 
 if TYPE_CHECKING:
     from ftax_micro.analysis.sheet import Sheet
-    from ftax_micro.analysis.traces.events import Trace
-    from ftax_micro.analysis.views.contract import Question, Source, View
-    from ftax_micro.results import Result
+    from ftax_micro.analysis.views.contract import Question, View
 
 _EPILOG = """\
 examples:
@@ -41,8 +37,6 @@ exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be
 """
 DEFAULT_VIEWS = ("bounds",)
 _ALL = "all"
-# Enough for the first keys of a result.
-_HEAD_BYTES = 4096
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -150,94 +144,27 @@ def _count(text: str) -> int:
 
 
 def _question(args: argparse.Namespace) -> Question:
-    from ftax_micro.analysis.views.contract import Question
+    from ftax_micro.sources import load_question
 
-    if not args.files:
-        raise UsageError("the following arguments are required: FILE")
-    if args.annotation is not None and args.whole:
-        raise UsageError("--annotation cuts traces, --whole does not: choose one")
-    floor = _floor(args.floor) if args.floor else None
-    other = _floor(args.other_floor) if args.other_floor else None
-    question = Question(_sources(args.files), floor, args.annotation, args.whole, other)
+    question = load_question(
+        *(args.files, args.floor, args.annotation),
+        whole=args.whole,
+        other_floor=args.other_floor,
+    )
     _check_sources(question)
     return question
 
 
 def _check_sources(question: Question) -> None:
     """Something to analyse, and a warning of what does not belong together."""
+    from ftax_micro.sources import machine_warnings
+
     results = question.results
     if not question.traces and not any(result.cases for _, result in results):
         name, result = results[0]
         raise UsageError(f"{name} is a result of {result.kind}: it has no models to analyse")
-    for name, result in results:
-        if question.floor is not None and result.cases:
-            _warn_of_another_machine(name, result, question.floor)
-    for name, trace in question.traces:
-        if question.floor is not None:
-            _warn_of_another_gpu(name, trace, question.floor)
-    for sentence in question.unused:
+    for sentence in (*machine_warnings(question), *question.unused):
         cli.message(f"warning: {sentence}")
-
-
-def _sources(paths: Sequence[Path]) -> tuple[Source, ...]:
-    """What is in the files, by name; with the folders where names alone are not enough."""
-    names = [path.name for path in paths]
-    return tuple(
-        _source(path, path.name if names.count(path.name) == 1 else str(path)) for path in paths
-    )
-
-
-def _source(path: Path, name: str) -> Source:
-    from ftax_micro.analysis.views.contract import Source
-
-    if not _is_result(path):
-        from ftax_micro.analysis.traces.formats import read_trace
-
-        return Source(name, trace=read_trace(path))
-    from ftax_micro.results import load_result
-
-    return Source(name, result=load_result(path))
-
-
-def _is_result(path: Path) -> bool:
-    """Whether the file is one of ours: its first keys tell. What is damaged is not."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD_BYTES)
-    except (OSError, ValueError) as error:
-        words = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise UnreadableResultError(f"{path}: {words}") from error
-    if head[:2] == b"\x1f\x8b":
-        with contextlib.suppress(zlib.error):
-            head = zlib.decompressobj(wbits=31).decompress(head, _HEAD_BYTES)
-    return b'"schema_version"' in head
-
-
-def _floor(path: Path) -> Result:
-    from ftax_micro.results import load_result
-
-    result = load_result(path)
-    if not result.measurements:
-        raise UsageError(f"{path} is a result of {result.kind}: it has no launch floor")
-    return result
-
-
-def _warn_of_another_machine(name: str, result: Result, floor: Result) -> None:
-    from ftax_micro.analysis.machine import machine_name, same_machine
-
-    if not same_machine(result, floor):
-        cli.message(
-            f"warning: {name} was measured on {machine_name(result)}, the floor on "
-            f"{machine_name(floor)}: bounds hold where both are the same machine"
-        )
-
-
-def _warn_of_another_gpu(name: str, trace: Trace, floor: Result) -> None:
-    from ftax_micro.analysis.traces.machine_floor import machine_mismatch
-
-    different = machine_mismatch(trace, floor)
-    if different is not None:
-        cli.message(f"warning: {name} {different}")
 
 
 def main() -> int:

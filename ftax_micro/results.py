@@ -182,8 +182,11 @@ def save_result(result: Result, path: str | os.PathLike[str], *, force: bool = F
     Errors: `UsageError` where `path` exists and `force` is not given; `OutputError` where it cannot
     be written (the folder, a full disk); then no partial file is left.
     """
-    path = Path(path)
-    data = encode_result(result)
+    save_bytes(encode_result(result), Path(path), force=force)
+
+
+def save_bytes(data: bytes, path: Path, *, force: bool = False) -> None:
+    """Write `data` to `path` in one step; errors as of `save_result`."""
     _refuse_existing(path, force)
     with _os_errors_as_output_errors(path):
         target = _target(path)

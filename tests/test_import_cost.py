@@ -17,7 +17,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Dependencies of ours that cost time, and packages that no command of this kind may open.
 LIGHT_BANS = {"numpy", "rich", "msgspec", "pynvml"}
-HEAVY = {"torch", "transformers", "matplotlib", "onnxruntime", "scipy", "pandas", "cupti", "cupy"}
+HEAVY = {
+    *("torch", "transformers", "matplotlib", "plotly", "onnxruntime", "scipy", "pandas"),
+    *("cupti", "cupy"),
+}
 
 RECORDER = """
 import json, sys

@@ -191,7 +191,7 @@ def _percent(share: float, places: int) -> str:
 
 def _ratio(found: Estimate, *, interval: bool) -> str:
     if not interval or found.low is None or found.high is None:
-        return f"{found.value:.3g}"
+        return f"{found.value:,.0f}" if abs(found.value) >= 1000 else f"{found.value:.3g}"
     return f"{found.value:.3g} ({found.low:.3g} … {found.high:.3g})"
 
 

@@ -1,0 +1,204 @@
+"""Where the latency goes: device time, launch floor and tax of every case, and its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ftax_micro.analysis.bounds_view import BoundRow, case_label, rows_of_cases
+from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.report.figure import Axis, Figure, Series, slug
+from ftax_micro.analysis.report.material import Material, Materials, TraceMaterial
+from ftax_micro.analysis.report.page import Section
+from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
+from ftax_micro.stats import Estimate
+from ftax_micro.units import format_seconds
+
+NO_BOUNDS = (
+    "No case has bounds: python -m ftax_micro.model_latency --machine --twin records the launch "
+    "floor and the zero-work twins that they need."
+)
+# More bars than this are not read in one figure.
+MOST_BARS = 32
+_PARTS = (
+    ("device bound", "the device alone, its queue never empty"),
+    ("launch floor", "launching at the floor, beyond the device bound"),
+    ("framework tax", "latency beyond the bound of the own launch path"),
+)
+_COLUMNS = (
+    Column("source", "file"),
+    Column("case", "case"),
+    Column("mode", "mode"),
+    Column("latency", "latency", Unit.SECONDS, interval=True),
+    Column("device_bound", "device bound", Unit.SECONDS),
+    Column("launch_bound", "launch bound", Unit.SECONDS),
+    Column("graph_bound", "graph bound", Unit.SECONDS),
+    Column("busy", "busy", Unit.SECONDS),
+    Column("idle", "idle", Unit.SECONDS),
+    Column("tax", "tax", Unit.SECONDS, interval=True),
+    Column("tax_share", "share", Unit.SHARE, interval=True),
+    Column("regime", "regime"),
+    Column("why", "because", folds=True),
+)
+
+
+def attribution(found: Materials) -> Section:
+    """Stacked bars of a device's cases, and the table of their bounds; steps of traces by cause."""
+    figures = [
+        figure
+        for material in found.results
+        for device in dict.fromkeys(each.case.device for each in _bound(material))
+        for figure in _stacks(found, material, device)
+    ]
+    figures += [figure for trace in found.traces for figure in _idle(found, trace)]
+    rows = [row for each in found.results for row in rows_of_cases(each.name, each.bounds)]
+    rows += [row for each in found.traces for row in each.rows]
+    several = len(found.results) + len(found.traces) > 1
+    told = [_row(each, several=several) for each in rows if each.latency is not None]
+    sheets = [Sheet("bounds", "Bounds and tax of every case", _COLUMNS, tuple(told))]
+    return Section(
+        *("attribution", "Causes", "Where the latency goes", tuple(_notes(found))),
+        figures=figures,
+        sheets=sheets if told else [],
+        missing=None if figures else NO_BOUNDS,
+    )
+
+
+def _bound(material: Material) -> list[CaseBounds]:
+    return [each for each in material.bounds if each.bounds is not None]
+
+
+def _stacks(found: Materials, material: Material, device: str) -> list[Figure]:
+    cases = [each for each in _bound(material) if each.case.device == device]
+    pages = [cases[start : start + MOST_BARS] for start in range(0, len(cases), MOST_BARS)]
+    figures = []
+    for number, page in enumerate(pages, 1):
+        part = f"part {number} of {len(pages)}" if len(pages) > 1 else ""
+        figures.append(
+            Figure(
+                slug("attribution", material.name, device, part and number),
+                found.title(material, f"Latency by cause on {device}", part),
+                "stack",
+                Axis("latency", Unit.SECONDS),
+                Axis("case", Unit.TEXT, names=tuple(_name(each) for each in page)),
+                _parts(page),
+                _summary(page),
+            )
+        )
+    return figures
+
+
+def _name(each: CaseBounds) -> str:
+    # The device stands in the title.
+    return f"{case_label(each.case).replace(f' {each.case.device} ', ' ', 1)}, {each.case.mode}"
+
+
+def _parts(cases: Sequence[CaseBounds]) -> tuple[Series, ...]:
+    """One series for each part; a part that is not known is not drawn."""
+    found: dict[str, list[tuple[int, float, str]]] = {name: [] for name, _ in _PARTS}
+    for place, each in enumerate(cases):
+        bounds = each.bounds
+        if bounds is None or bounds.device is None:
+            continue
+        device = bounds.device.seconds.value
+        found["device bound"].append((place, device, _PARTS[0][1]))
+        if bounds.own is not None and bounds.tax is not None:
+            own = bounds.own.seconds.value
+            found["launch floor"].append((place, own - device, _PARTS[1][1]))
+            found["framework tax"].append((place, bounds.tax.value, _tax(bounds.tax)))
+    return tuple(
+        Series(
+            name=name,
+            x=tuple(value for _, value, _ in points),
+            y=tuple(float(place) for place, _, _ in points),
+            labels=tuple(label for _, _, label in points),
+            colour=name,
+        )
+        for name, points in found.items()
+        if points
+    )
+
+
+def _tax(tax: Estimate) -> str:
+    if tax.low is None or tax.high is None:
+        return _PARTS[2][1]
+    return f"between {format_seconds(tax.low)} and {format_seconds(tax.high)}"
+
+
+def _summary(cases: Sequence[CaseBounds]) -> str:
+    parts = []
+    for each in cases:
+        bounds = each.bounds
+        if bounds is None or bounds.tax is None or bounds.tax_share is None:
+            continue
+        parts.append(
+            f"{_name(each)} takes {format_seconds(bounds.latency.value)}, of which "
+            f"{format_seconds(bounds.tax.value)} ({bounds.tax_share.value * 100:.0f} %) are "
+            "framework tax"
+        )
+    return f"A bar for each of {len(cases)} cases, cut into its causes: {'; '.join(parts)}."
+
+
+def _row(each: BoundRow, *, several: bool) -> Row:
+    return Row(
+        (
+            *(each.source if several else None, each.case, each.mode, each.latency),
+            *(each.device_bound, each.launch_bound, each.graph_bound, each.busy, each.idle),
+            *(each.tax, each.tax_share, each.regime, each.why),
+        )
+    )
+
+
+def _notes(found: Materials) -> list[str]:
+    """What was assumed, and why cases have no bounds; the same sentence once."""
+    names: dict[str, list[str]] = {}
+    traced = [f"{each.name}: {line}" for each in found.traces for line in each.lines]
+    for material in found.results:
+        for each in material.bounds:
+            sentences = list(each.notes)
+            if each.bounds is None and each.case.status == "ok":
+                sentences.append(f"no bounds, {each.reason}")
+            for sentence in sentences:
+                own = names.setdefault(sentence, [])
+                own.append(f"{case_label(each.case)} {each.case.mode}")
+    return traced + [f"{_some(own)}: {sentence}" for sentence, own in names.items()]
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _idle(found: Materials, material: TraceMaterial) -> list[Figure]:
+    rows = [row for row in material.rows if row.busy is not None and row.idle_by_cause]
+    if not rows:
+        return []
+    shown = rows[:MOST_BARS]
+    causes = [cause for cause, _ in shown[0].idle_by_cause]
+    parts: dict[str, list[tuple[int, float]]] = {name: [] for name in ("busy", *causes)}
+    for place, row in enumerate(shown):
+        parts["busy"].append((place, row.busy.value if row.busy else 0.0))
+        for cause, seconds in row.idle_by_cause:
+            parts[cause].append((place, seconds))
+    series = tuple(
+        Series(
+            name=name if name == "busy" else f"idle: {name}",
+            x=tuple(seconds for _, seconds in points),
+            y=tuple(float(place) for place, _ in points),
+            colour=name,
+        )
+        for name, points in parts.items()
+    )
+    left = len(rows) - len(shown)
+    more = f"; the first {len(shown)} of {len(rows)} steps" if left else ""
+    return [
+        Figure(
+            slug("idle", material.name),
+            found.title(material, f"Busy and idle time of each step{more}"),
+            "stack",
+            Axis("time", Unit.SECONDS),
+            Axis("step", Unit.TEXT, names=tuple(row.case for row in shown)),
+            series,
+            f"A bar for each of {len(shown)} steps, cut into busy time and idle time by cause.",
+        )
+    ]

@@ -1,0 +1,142 @@
+"""The page in headless Chromium: drawn, hovered, switched, sorted, filtered, in light and dark."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_results import MARKUP, mixed, question, swept
+
+from ftax_micro.analysis.report import build_page
+from ftax_micro.reporters.page import render_page
+
+pytest.importorskip("plotly")
+api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = os.environ.get("FTAX_MICRO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
+# A page of our own, opened from a file: nothing else is asked for.
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages")
+    for name, result in {"swept": swept(batches=(1, 2, 4, 8)), "mixed": mixed()}.items():
+        text = render_page(build_page(question(result), "1.2.3"))
+        (path / f"{name}.html").write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+class Opened:
+    """A page, and what it complained of or asked for."""
+
+    def __init__(self, browser: Any, file: Path, **context: Any) -> None:
+        self.page = browser.new_context(**context).new_page()
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.complaints.append(dialog.message))
+        self.page.on("request", self._asked)
+        self.page.goto(file.as_uri())
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            self.complaints.append(request.url)
+
+    def texts(self, selector: str) -> list[str]:
+        return list(self.page.locator(selector).all_text_contents())
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_all_figures_are_drawn_without_complaint(
+    browser: Any, folder: Path, scheme: str, width: int
+) -> None:
+    size = {"width": width, "height": 900}
+    opened = Opened(browser, folder / "swept.html", color_scheme=scheme, viewport=size)
+    opened.page.evaluate("drawAllFigures()")
+    plots = opened.page.locator(".plot")
+    assert opened.page.locator(".plot[data-drawn] svg.main-svg").count() >= plots.count() > 8
+    assert opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert opened.complaints == []
+
+
+def test_figures_are_drawn_when_they_come_into_sight(browser: Any, folder: Path) -> None:
+    opened = Opened(browser, folder / "swept.html", viewport={"width": 1280, "height": 500})
+    last = opened.page.locator("#macs .plot")
+    assert last.get_attribute("data-drawn") is None
+    last.scroll_into_view_if_needed()
+    opened.page.wait_for_selector("#macs .plot[data-drawn]")
+
+
+def test_hover_tells_and_the_legend_switches(browser: Any, folder: Path) -> None:
+    opened = Opened(browser, folder / "swept.html", viewport={"width": 1280, "height": 900})
+    page = opened.page
+    page.locator("#ladder .plot").first.scroll_into_view_if_needed()
+    page.wait_for_selector("#ladder .plot[data-drawn]")
+    box = page.locator("#ladder .plot .bars .point").last.bounding_box()
+    for inside in (20, 10):  # on a logarithmic axis a bar begins far to the left
+        page.mouse.move(box["x"] + box["width"] - inside, box["y"] + box["height"] / 2)
+        page.wait_for_timeout(100)
+    page.wait_for_selector("#ladder .hovertext")
+    assert "µs" in " ".join(opened.texts("#ladder .hovertext"))
+    page.locator("#latency .plot").first.scroll_into_view_if_needed()
+    page.wait_for_selector("#latency .plot[data-drawn]")
+    before = page.locator("#latency .scatterlayer .trace").count()
+    page.locator("#latency .legendtoggle").first.click(force=True)
+    page.wait_for_function(
+        "n => document.querySelectorAll('#latency .scatterlayer .trace').length < n", arg=before
+    )
+    assert opened.complaints == []
+
+
+def test_tables_sort_and_filter_by_keyboard(browser: Any, folder: Path) -> None:
+    opened = Opened(browser, folder / "swept.html")
+    page = opened.page
+    head = page.locator("#latency thead th", has_text="batch")
+    assert head.get_attribute("aria-sort") == "none"
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    column = opened.texts("#latency thead th").index(head.inner_text()) + 1
+    sizes = [int(text) for text in opened.texts(f"#latency tbody td:nth-child({column})")]
+    assert sizes == sorted(sizes, reverse=True)
+    page.locator("#latency input[type=search]").fill("torchscript fp16")
+    assert page.locator("#latency tbody tr").count() == 4
+    assert opened.texts("#latency [role=status]") == ["4 of 24 rows"]
+
+
+def test_the_data_of_a_figure_is_a_table(browser: Any, folder: Path) -> None:
+    opened = Opened(browser, folder / "swept.html")
+    opened.page.locator("#timeline .data summary").first.click()
+    rows = opened.page.locator("#timeline .data table tbody tr")
+    assert rows.count() == 48
+    assert "cudaLaunchKernel_v7000" in rows.first.inner_text()
+
+
+def test_markup_in_names_stays_text(browser: Any, folder: Path) -> None:
+    opened = Opened(browser, folder / "mixed.html", viewport={"width": 1280, "height": 900})
+    opened.page.evaluate("drawAllFigures()")
+    assert opened.page.locator("img").count() == 0
+    assert MARKUP in opened.page.locator("#latency tbody").inner_text()
+    opened.page.locator("#macs .data summary").first.click()
+    assert MARKUP in opened.page.locator("#macs .data tbody").inner_text()
+    assert opened.complaints == []
