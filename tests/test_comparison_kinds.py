@@ -178,6 +178,7 @@ def test_one_result_is_split_by_a_setting() -> None:
     assert [side.label for side in comparison.sides] == ["spin", "block"]
     assert only_row(comparison).title == "cpu sync"
     assert comparison.count("slower") == 1
+    assert comparison.notes[0] == "launch floor: without wait, and left out: 1"
     back = compare_results([result(*rows)], by="wait", baseline="block")
     assert back.count("faster") == 1
 

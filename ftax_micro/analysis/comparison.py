@@ -78,8 +78,9 @@ def compare_results(
     _check(results, confidence, margin, by)
     opened = open_kinds(kinds)
     parts = chosen(whole_parts(results, labels, opened, confidence), probes)
+    left_out: list[str] = []
     if by is not None:
-        parts = split(parts, by, opened)
+        parts, left_out = split(parts, by, opened)
         if len(parts) < 2:
             raise UsageError(f"a comparison needs two sides or more: by {by} there is but one")
     sides = describe_sides([results[part.index] for part in parts], [p.label for p in parts])
@@ -100,7 +101,7 @@ def compare_results(
         sections=sections,
         not_compared=tuple(absent for each in drafts for absent in each.missing),
         differences=tuple(told_once(of_runs, of_rows)),
-        notes=tuple(_notes(sides, base, sections)),
+        notes=(*left_out, *_notes(sides, base, sections, len(results))),
     )
 
 
@@ -124,7 +125,9 @@ def _baseline(baseline: int | str, sides: Sequence[Side]) -> int:
     return baseline
 
 
-def _notes(sides: Sequence[Side], baseline: int, sections: Sequence[Section]) -> list[str]:
+def _notes(
+    sides: Sequence[Side], baseline: int, sections: Sequence[Section], results: int
+) -> list[str]:
     """What a reader has to know before believing the table."""
     notes: list[str] = []
     base = sides[baseline]
@@ -143,7 +146,7 @@ def _notes(sides: Sequence[Side], baseline: int, sections: Sequence[Section]) ->
             "a single process hides what differs from run to run (layout, placement): repeat with "
             "--processes 5 before trusting small differences"
         )
-    if any(not repeatable and not ratio.paired for repeatable, ratio in ratios):
+    if results > 1 and any(not repeatable and not r.paired for repeatable, r in ratios):
         notes.append(
             "models were timed in one run on each side: what differs from run to run is in no "
             "interval, so repeat both runs before trusting small differences"

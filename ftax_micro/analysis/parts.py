@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -94,13 +95,15 @@ def _filtered(part: Part, wanted: Callable[[Quantity], bool]) -> Part:
     )
 
 
-def split(parts: Sequence[Part], key: str, kinds: Sequence[Kind]) -> list[Part]:
-    """A side for each value of `key` in each part: what differs in nothing else is compared.
+def split(parts: Sequence[Part], key: str, kinds: Sequence[Kind]) -> tuple[list[Part], list[str]]:
+    """A side for each value of `key` in each part: what differs in nothing else is compared. And
+    sentences on what has no such key, and is on no side.
 
     `key` is ``device``, ``row``, ``rung``, ``model`` or one of the settings (``mode``, ``dtype``,
-    ``batch``, ``wait`` …). What has no such key is on no side. Errors: `UnknownNameError`.
+    ``batch``, ``wait`` …). Errors: `UnknownNameError`.
     """
     known: set[str] = {DEVICE}
+    without: Counter[str] = Counter()
     sides: list[Part] = []
     for part in parts:
         values: dict[str, dict[str, list[Quantity]]] = {}
@@ -108,7 +111,9 @@ def split(parts: Sequence[Part], key: str, kinds: Sequence[Kind]) -> list[Part]:
             for each in part.quantities[kind.name]:
                 known |= {kind.name_key, *each.setting}
                 value, rest = _taken(each, key, kind)
-                if value is not None:
+                if value is None:
+                    without[kind.title.lower()] += 1
+                else:
                     values.setdefault(value, {}).setdefault(kind.name, []).append(rest)
         for value, found in values.items():
             label = value if len(parts) == 1 else f"{part.label} {value}"
@@ -117,7 +122,7 @@ def split(parts: Sequence[Part], key: str, kinds: Sequence[Kind]) -> list[Part]:
             sides.append(Part(part.index, label, every, devices))
     if key not in known:
         raise UnknownNameError("key", key, known)
-    return sides
+    return sides, [f"{title}: without {key}, and left out: {n}" for title, n in without.items()]
 
 
 def _taken(quantity: Quantity, key: str, kind: Kind) -> tuple[str | None, Quantity]:
