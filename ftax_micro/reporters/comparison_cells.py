@@ -249,15 +249,23 @@ def _row_notes(comparison: Comparison) -> Iterator[str]:
     said: dict[tuple[int, str], list[str]] = {}
     for row in comparison.rows:
         for side, (value, ratio) in enumerate(zip(row.values, row.ratios, strict=True)):
-            if ratio and ratio.systematic_low != ratio.systematic_high:
-                low, high = ratio.systematic_low, ratio.systematic_high
-                between = f"{low:.3g} … {high:.3g}" if low is not None else "any"
+            between = _systematic(ratio) if ratio else None
+            if between is not None:
                 told = f"ratio {between} for any truth of the corrections"
                 said.setdefault((side, told), []).append(row.title)
             for note in value.notes if value else ():
                 said.setdefault((side, note), []).append(row.title)
     for (side, note), rows in said.items():
         yield f"{comparison.sides[side].label}, {listed(rows)}: {note}"
+
+
+def _systematic(ratio: Ratio) -> str | None:
+    """Where a ratio could lie, in words; None where nothing was corrected, or it makes no odds."""
+    low, high = ratio.systematic_low, ratio.systematic_high
+    if low is None or high is None:
+        return "any"
+    ends = f"{low:.3g}", f"{high:.3g}"
+    return None if ends[0] == ends[1] else " … ".join(ends)
 
 
 def _slowed_lines(comparison: Comparison) -> Iterator[str]:
