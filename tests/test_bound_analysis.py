@@ -118,8 +118,25 @@ def test_a_floor_given_as_a_file_serves_the_models_of_its_machine(run: Run, tmp_
 def test_files_of_other_machines_are_told_and_old_versions_read(run: Run, saved: Path) -> None:
     code, out, err = run(saved, OLD_RESULT)
     assert code == 0
-    assert err.startswith("warning: result-v1-cpu.json has no models, and none of those given were")
+    assert err.startswith("warning: result-v1-cpu.json is of ")
+    assert "where none of the models given were measured" in err
     assert "eager: framework-bound, " in out
+
+
+def test_results_of_mixed_schema_versions_go_together(run: Run, tmp_path: Path) -> None:
+    save_result(models(case(), floor=False), tmp_path / "new.json")
+    save_result(floor_result(), tmp_path / "floor.json")
+    raw = json.loads((tmp_path / "new.json").read_text())
+    for version, later in ((2, ("rungs", "rooflines")), (3, ("rungs",))):
+        older = {key: value for key, value in raw.items() if key not in later}
+        text = json.dumps({**older, "schema_version": version})
+        (tmp_path / f"v{version}.json").write_text(text)
+    files = [tmp_path / f"{name}.json" for name in ("v2", "floor", "v3", "new")]
+    code, out, err = run(*files, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert (code, err) == (0, "")
+    assert [row["source"] for row in rows] == ["v2.json", "v3.json", "new.json"]
+    assert len({row["tax_s"] for row in rows}) == 1
 
 
 def test_tables_name_the_file_where_there_are_several(

@@ -49,6 +49,8 @@ def test_those_of_another_machine_do_not_and_are_told() -> None:
     assert models.bounds[0].bounds is None
     assert [sentence[:6] for sentence in question.unused] == ["1.json", "2.json"]
     assert "elsewhere" in question.unused[0]
+    assert question.unused[0].endswith("what_if compares with it")
+    assert question.unused[1].endswith("measured: left aside")
     assert [floor for _, floor in question.other_floors(MODELS)] == [question.sources[1].result]
 
 
@@ -73,6 +75,10 @@ def test_a_machine_is_its_name_and_its_devices() -> None:
     assert not same_machine(FLOOR, moved(FLOOR))
     other = DeviceFacts(name="cpu", kind="cpu", model="Another CPU")
     assert not same_machine(FLOOR, msgspec.structs.replace(FLOOR, devices=[other]))
+    gpu = DeviceFacts(name="cuda:0", kind="cuda", model="A", facts={"uuid": "GPU-1"})
+    boxed = msgspec.structs.replace(moved(FLOOR), devices=[gpu])
+    assert same_machine(msgspec.structs.replace(FLOOR, devices=[gpu]), boxed)
+    assert not same_machine(FLOOR, boxed)
     nameless = environment(hostname=None)
     unnamed = msgspec.structs.replace(FLOOR, environment=nameless)
     assert machine_name(unnamed).startswith("a machine without a name (")

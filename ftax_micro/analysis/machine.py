@@ -6,15 +6,23 @@ from ftax_micro.results import Result
 
 
 def same_machine(one: Result, other: Result) -> bool:
-    """Whether host names agree, and the models of the devices that both have by the same name.
+    """Whether they have a GPU in common; else whether host names agree, and the models of the
+    devices that both have by the same name. What is known of neither is taken for the same.
 
-    What is known of neither is taken for the same.
+    A container's host name may be another one every time, a GPU's number is not.
     """
+    if _uuids(one) & _uuids(other):
+        return True
     theirs = {each.name: each.model for each in other.devices}
     models = [(each.model, theirs[each.name]) for each in one.devices if each.name in theirs]
     return one.environment.hostname == other.environment.hostname and all(
         None in pair or pair[0] == pair[1] for pair in models
     )
+
+
+def _uuids(result: Result) -> set[str]:
+    """Those of the GPUs that were measured."""
+    return {str(each.facts["uuid"]) for each in result.devices if each.facts.get("uuid")}
 
 
 def machine_name(result: Result) -> str:

@@ -23,7 +23,7 @@ COLUMNS = (
     Column("idle", "idle", Unit.SECONDS, spare=2),
     Column("launches", None, Unit.COUNT),
     Column("tax", "tax", Unit.SECONDS, interval=True),
-    Column("tax_share", "share", Unit.SHARE, interval=True),
+    Column("tax_share", "share", Unit.SHARE, interval=True, spare=6),
     Column("regime", "regime", spare=7),
     Column("status", None),
     Column("reason", None),

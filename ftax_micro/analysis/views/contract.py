@@ -15,6 +15,8 @@ from ftax_micro.analysis.traces.steps import Window, annotated, profiler_steps, 
 from ftax_micro.records import Measurement
 from ftax_micro.results import Result
 
+_UNUSED_FLOOR = "bounds do without it unless it is given by --floor; what_if compares with it"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -101,8 +103,8 @@ class Question:
         """Sentences on results that no result with cases can use, and why."""
         models = [result for _, result in self.results if result.cases]
         return [
-            f"{name} has no models, and none of those given were measured on its machine, "
-            f"{machine_name(result)}"
+            f"{name} is of {machine_name(result)}, where none of the models given were measured: "
+            + (_UNUSED_FLOOR if result.measurements else "left aside")
             for name, result in self.results
             if not result.cases and not any(same_machine(result, each) for each in models)
         ]
