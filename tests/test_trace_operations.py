@@ -184,6 +184,24 @@ def test_each_device_has_what_its_launches_lead_to() -> None:
     check(table, steps, trace)
 
 
+def test_a_step_has_its_own_process_alone() -> None:
+    def of(process: int, *events: Event | list[Event]) -> list[Event]:
+        flat = [e for each in events for e in (each if isinstance(each, list) else [each])]
+        return [{**e, "pid": process} if e["cat"] != "kernel" else e for e in flat]
+
+    trace = read(
+        of(1, annotation("ProfilerStep#1", 0, 50), op("a", 10, 10), launched(1, 12, 3, 16, 5)),
+        of(2, annotation("ProfilerStep#1", 20, 50, tid=11), op("b", 30, 10, tid=11)),
+        of(2, launched(2, 32, 3, 36, 5, tid=11)),
+    )
+    table, steps = table_of(trace)
+    rows = {row.op or row.apart: row for row in table.rows}
+    assert [rows[each].calls for each in ("a", "b")] == [1, 1]
+    # Each process's annotation, less its op.
+    assert host(rows[OUTSIDE]) == [40 + 40, 0, 0, 0, 0]
+    check(table, steps, trace)
+
+
 def test_a_trace_without_device_activity() -> None:
     table, _ = table_of(read(op("a", 0, 10), op("b", 2, 3)))
     assert [(row.op, row.device) for row in table.rows] == [("a", None), ("b", None)]
@@ -214,8 +232,11 @@ def check(table: OperationTable, steps: Sequence[Step], trace: Trace) -> None:
 def recorded(steps: Sequence[Step], trace: Trace) -> float:
     """Seconds in the windows in which a thread was in anything, summed over threads."""
     total = 0
-    for window in [each.window for each in steps if each.device == steps[0].device]:
-        for thread in range(len(trace.threads)):
+    windows = {id(each.window): each.window for each in steps}
+    for window in windows.values():
+        for thread, names in enumerate(trace.threads):
+            if window.process not in (None, names.process):
+                continue
             starts, ends = [], []
             for found in (trace.spans, trace.calls):
                 mine = found.thread == thread

@@ -16,6 +16,7 @@ from ftax_micro.analysis.traces.libraries import library_of
 from ftax_micro.analysis.traces.nesting import look_up, nest
 from ftax_micro.analysis.traces.steps import Step
 from ftax_micro.analysis.traces.timeline import Timeline
+from ftax_micro.analysis.traces.windows import Window
 
 HostParts = NDArray[np.int64]
 
@@ -40,10 +41,11 @@ class OperationSums:
             trace.spans.name.astype(np.int64), look_up(self.nesting.span, self.nesting.op)
         )
         self._row = np.where(self.nesting.op == NONE, self.outside, np.searchsorted(ops, name))
-        self.devices: list[int | None] = [*dict.fromkeys(each.device for each in steps)]
+        self.devices: list[int | None] = sorted({each.device for each in steps}, key=_number)
         self._next = _NextLaunch(trace, correlation, self.devices)
-        # Every device has the same windows.
-        self.windows = [each.window for each in steps if each.device == self.devices[0]]
+        # The steps of a window on all its devices follow each other.
+        windows = [each.window for each in steps]
+        self.windows = [w for i, w in enumerate(windows) if not i or w is not windows[i - 1]]
         if len(self.devices) > 1:
             self.devices.append(None)
         self._owned = owned_time(trace, self.nesting)
@@ -63,26 +65,31 @@ class OperationSums:
         size = max(1, len(self.devices)) * self.rows
         return np.bincount(place, weights=values, minlength=size).astype(np.int64)
 
-    def _span_of_windows(self) -> tuple[Ints, Ints]:
+    def _extents(self, windows: Sequence[Window]) -> tuple[Ints, Ints]:
         return (
-            np.array([each.begin_ns for each in self.windows], dtype=np.int64),
-            np.array([each.end_ns + each.everything for each in self.windows], dtype=np.int64),
+            np.array([each.begin_ns for each in windows], dtype=np.int64),
+            np.array([each.end_ns + each.everything for each in windows], dtype=np.int64),
         )
 
     def _count_calls(self) -> None:
-        """Ops that begin in a window."""
-        spans = self._trace.spans
-        _, index = pairs(*(np.searchsorted(spans.start_ns, t) for t in self._span_of_windows()))
+        """Ops that begin in a window, of its process."""
+        spans, windows = self._trace.spans, self.windows
+        which, index = pairs(*(np.searchsorted(spans.start_ns, t) for t in self._extents(windows)))
+        names = [each.process for each in self._trace.threads]
+        wanted = np.array([_place(names, each.process) for each in windows], dtype=np.int64)[which]
+        process = np.array([_place(names, each) for each in names])[spans.thread[index]]
+        index = index[(wanted == NONE) | (wanted == process)]
         index = index[spans.kind[index] == SpanKind.OP]
         device = self._next.device(spans.thread[index], spans.start_ns[index])
         self.calls = self._sum(device * self.rows + self._row[self.nesting.of_span[index]])
 
     def _add_host_time(self) -> None:
         """What of each thread's segments lies in a window."""
-        begin, end = self._span_of_windows()
         self.host_ns = np.stack([self._sum(np.empty(0, dtype=np.int64))] * len(HOST_PARTS))
         for thread, owned in self._owned.items():
-            met = meetings(begin, end, owned.begin, owned.end)
+            process = self._trace.threads[thread].process
+            windows = [each for each in self.windows if each.process in (None, process)]
+            met = meetings(*self._extents(windows), owned.begin, owned.end)
             part = owned.part[met.other]
             place = self._place(thread, owned, met.other)
             for number in range(len(HOST_PARTS)):
@@ -162,6 +169,14 @@ class OperationSums:
         return max(step.window.end_ns, int(ends.max()) if len(ends) else step.window.end_ns)
 
 
+def _place(names: Sequence[str], name: str | None) -> int:
+    return NONE if name is None else names.index(name)
+
+
+def _number(device: int | None) -> int:
+    return NONE if device is None else device
+
+
 class _NextLaunch:
     """Which of several devices a thread launches to next."""
 
@@ -176,7 +191,10 @@ class _NextLaunch:
         call = correlation.call[first]
         order = np.argsort(call)  # calls are in order of start
         first, call = first[order], call[order]
-        number = np.searchsorted(np.array(devices), trace.operations.device[first])
+        asked = trace.operations.device[first]
+        number = np.searchsorted(np.array(devices), asked)
+        known = np.isin(asked, np.array(devices))
+        call, number = call[known], number[known]
         for thread in np.unique(trace.calls.thread[call]).tolist():
             mine = trace.calls.thread[call] == thread
             self._threads[thread] = trace.calls.start_ns[call[mine]], number[mine]
