@@ -12,7 +12,15 @@ from ftax_micro.analysis.bounds import Bounds, cpu_bounds, cuda_bounds
 from ftax_micro.analysis.estimates import twin_time, twins_of, workload
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
 from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import NO_CALL, Array, CallKind, Calls, Operations, overlapping
+from ftax_micro.analysis.pipeline import (
+    NO_CALL,
+    Array,
+    CallKind,
+    Calls,
+    Integers,
+    Operations,
+    overlapping,
+)
 from ftax_micro.analysis.plausible import impossible_latency
 from ftax_micro.analysis.regime import Regime, RooflineUse, regime, roofline_use
 from ftax_micro.analysis.what_if import Prediction, what_if
@@ -108,7 +116,7 @@ def device_work(found: DevicePass, host_s: float | None = None) -> DeviceWork:
     """
     durations = _places([each.duration_s for each in found.operations], found)
     starts = _places([each.start_s for each in found.operations], found)
-    order = np.argsort(np.median(starts, axis=0), kind="stable")
+    order = run_order(found)
     told = [NO_STREAM if each.stream is None else each.stream for each in found.operations]
     stream = np.array(told, dtype=np.int64)[order]
     call = np.array([NO_CALL if o.call is None else o.call for o in found.operations], dtype=int)
@@ -125,6 +133,12 @@ def device_work(found: DevicePass, host_s: float | None = None) -> DeviceWork:
     )
     calls = Calls(_call_kinds(found), np.zeros(len(found.calls), dtype=np.int64))
     return DeviceWork(operations, calls, kind[order], durations, begins)
+
+
+def run_order(found: DevicePass) -> Integers:
+    """The operations of a device pass in the order of their starts."""
+    starts = _places([each.start_s for each in found.operations], found)
+    return np.argsort(np.median(starts, axis=0), kind="stable")
 
 
 def _places(series: Sequence[Sequence[float]], found: DevicePass) -> Array:

@@ -8,7 +8,6 @@ time it takes now, except for what the change takes off it.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 from ftax_micro import stats
 from ftax_micro.analysis.bound_models import bound_model
 from ftax_micro.analysis.floor_values import FloorValues, submit_name
+from ftax_micro.analysis.fusion import Fusion, Runs
 from ftax_micro.analysis.joint import (
     DeviceWork,
     Drawing,
@@ -26,11 +26,10 @@ from ftax_micro.analysis.joint import (
     estimate,
 )
 from ftax_micro.analysis.pipeline import (
-    NO_CALL,
     Array,
-    Booleans,
     CallKind,
     Calls,
+    Floor,
     Operations,
     least_begins,
     pipeline_latency,
@@ -137,6 +136,21 @@ class Forward:
         return _prediction(self._now, then, pair, self._latency, latencies, self._confidence)
 
 
+def saved_by_fusion(work: DeviceWork, floor: Floor, runs: Runs, returned_s: float = 0.0) -> float:
+    """What the model takes off a forward that happened once if `runs` are fused; seconds.
+
+    Errors: `ValueError` for places that cannot be fused, or a graph of unknown cost.
+    """
+    point = Drawing(
+        floor=floor,
+        durations=work.operations.duration_s,
+        begins=np.median(work.begins, axis=0),
+        returned=np.array(returned_s),
+    )
+    after = _After(work, Change(fused=tuple(runs)))
+    return float(_latency(work.operations, work.calls, point) - after.latency(point))
+
+
 def what_if_inline(
     latency: Sequence[float],
     twin: Sequence[float],
@@ -208,7 +222,7 @@ class _After:
 
     def __init__(self, work: DeviceWork, change: Change) -> None:
         self._work, self._change = work, change
-        self._fusion = _Fusion(work, change.fused) if change.fused else None
+        self._fusion = Fusion(work, change.fused) if change.fused else None
 
     def latency(self, each: Drawing) -> Array:
         """(…): what it would take."""
@@ -239,61 +253,3 @@ def _on_another(work: DeviceWork, each: Drawing) -> Drawing:
     return replace(
         each, floor=each.other, begins=each.begins + later, returned=each.returned + last
     )
-
-
-class _Fusion:
-    """Runs of operations as one each: where they stand, and which calls are not made any more.
-
-    Errors: `ValueError` for places that are none, in several runs, or of several streams.
-    """
-
-    def __init__(self, work: DeviceWork, runs: Sequence[tuple[int, int]]) -> None:
-        self._work = work
-        stays = np.ones(work.operations.count, dtype=bool)
-        for first, last in runs:
-            _check_run(work.operations, first, last)
-            stays[first + 1 : last + 1] = False
-        _check_apart(runs)
-        self._places = np.flatnonzero(stays)
-        self._made = self._still_made(stays)
-
-    def _still_made(self, stays: Booleans) -> Booleans:
-        """Calls that bring an operation still, or never brought one."""
-        call, number = self._work.operations.call, self._work.calls.count
-        before = np.bincount(call[call != NO_CALL], minlength=number)
-        after = np.bincount(call[stays & (call != NO_CALL)], minlength=number)
-        return np.asarray((after > 0) | (before == 0))
-
-    def apply(self, each: Drawing) -> tuple[DeviceWork, Drawing]:
-        """The work and the drawing with the runs as one operation each."""
-        work, places, made = self._work, self._places, self._made
-        durations = np.add.reduceat(each.durations, places, axis=-1)
-        # From one call to the next the host does what the next one needs.
-        steps = np.diff(each.begins, axis=-1, prepend=0.0)
-        begins = np.cumsum(np.where(made, steps, 0.0), axis=-1)[..., made]
-        returned = each.returned - np.where(made, 0.0, steps).sum(axis=-1)
-        call = work.operations.call[places]
-        index = np.cumsum(made) - 1
-        operations = Operations(
-            duration_s=durations,
-            call=np.where(call == NO_CALL, NO_CALL, index[call] if index.size else call),
-            stream=work.operations.stream[places],
-            chained=work.operations.chained[places],
-        )
-        calls = Calls(work.calls.kind[made], work.calls.thread[made])
-        fused = replace(work, operations=operations, calls=calls, kind=work.kind[places])
-        return fused, replace(each, durations=durations, begins=begins, returned=returned)
-
-
-def _check_run(operations: Operations, first: int, last: int) -> None:
-    if not 0 <= first <= last < operations.count:
-        raise ValueError(f"there are no operations {first} to {last} of {operations.count}")
-    if np.unique(operations.stream[first : last + 1]).size > 1:
-        raise ValueError(f"operations {first} to {last} are not of one stream")
-
-
-def _check_apart(runs: Sequence[tuple[int, int]]) -> None:
-    ordered = sorted(runs)
-    for (_, last), (first, _) in itertools.pairwise(ordered):
-        if first <= last:
-            raise ValueError(f"operation {first} is in two runs")

@@ -12,6 +12,7 @@ cuDNN and cuBLAS share generators (``xmma``, ``cutlass``), so the more special n
 
 from __future__ import annotations
 
+import functools
 import re
 
 # Brought by the framework or compiled for it, whatever else stands in the name: templates carry the
@@ -48,6 +49,7 @@ _NAMES = tuple(name for name, _ in _LIBRARIES)
 _ANY = re.compile("|".join(f"({pattern})" for _, pattern in _LIBRARIES), re.IGNORECASE)
 
 
+@functools.lru_cache(maxsize=4096)
 def library_of(kernel: str) -> str | None:
     """The library that a kernel of this name belongs to; None: native, or not known."""
     if _NATIVE.match(kernel):

@@ -15,5 +15,6 @@ VIEWS = Registry(
         "what_if": "ftax_micro.analysis.views.what_if:VIEW",
         "paper": "ftax_micro.analysis.views.paper:VIEW",
         "operations": "ftax_micro.analysis.views.operations:VIEW",
+        "chains": "ftax_micro.analysis.views.chains:VIEW",
     },
 )
