@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from profiler_traces import annotation, call, kernel, launched
 from synthetic_pipelines import FLOOR, calls, launches, operations
-from traced_pipelines import US, read, traced
+from traced_pipelines import SYNC, US, read, traced
 
 from ftax_micro.analysis.pipeline import CallKind, least_begins, pipeline_latency
 from ftax_micro.analysis.traces.correlation import correlate
-from ftax_micro.analysis.traces.own_floor import LEAST_IDLE, OwnFloor, own_floors
+from ftax_micro.analysis.traces.own_floor import LEAST, OwnFloor, own_floors
 from ftax_micro.analysis.traces.step_bounds import trace_bounds
 from ftax_micro.analysis.traces.steps import profiler_steps
 
@@ -52,13 +52,29 @@ def test_the_least_of_idle_launches_and_the_shortest_call_of_each_kind() -> None
     assert "launch call 2 µs, copy call 7 µs" in note
 
 
-def test_too_few_idle_launches_are_no_floor() -> None:
-    found = floors(idle(LEAST_IDLE - 1, 9))[0]
+def test_too_few_launches_are_no_floor() -> None:
+    found = floors(idle(LEAST - 1, 9))[0]
     assert found.values is None
     assert found.reason is not None
-    assert f"{LEAST_IDLE - 1} launches that found their stream idle" in found.reason
+    assert f"{LEAST - 1} launches, of {LEAST}" in found.reason
     assert "--floor" in found.reason
-    assert floors(idle(LEAST_IDLE, 9))[0].values is not None
+    assert floors(idle(LEAST, 9))[0].values is not None
+
+
+def test_where_all_launches_wait_the_start_is_unknown() -> None:
+    """A device that is never idle: bounds without a start, and a regime none the less."""
+    events = [annotation("ProfilerStep#1", 0, 20), call(19, 990, 99, name=SYNC)]
+    for number in range(MANY):
+        events += launched(number + 1, number, 1, 8 + 80 * number, 80)
+    trace = read(events)
+    found = trace_bounds(trace, profiler_steps(trace))
+    (step,) = found.steps
+    assert step.bounds is not None
+    assert step.bounds.device is not None
+    assert step.bounds.device.seconds.value == pytest.approx(MANY * 80 * US)
+    assert step.regime is not None
+    assert step.regime.name == "device-bound"
+    assert "call to start unknown, since fewer than 10 launches found" in found.notes[0]
 
 
 def test_clocks_that_disagree_are_no_floor_and_one_launch_of_many_is_left_aside() -> None:
@@ -70,7 +86,7 @@ def test_clocks_that_disagree_are_no_floor_and_one_launch_of_many_is_left_aside(
     found = floors(idle(150, 9), odd)[0]
     assert found.values is not None
     assert found.values.point().to_start == pytest.approx(9e-6)
-    assert found.notes[-1].startswith("1 idle launches ")
+    assert found.notes[-1].endswith("are not in the trace's own floor: 1")
 
 
 def test_a_replayed_graph_has_its_own_start_or_that_of_a_launch() -> None:
@@ -86,10 +102,16 @@ def test_a_replayed_graph_has_its_own_start_or_that_of_a_launch() -> None:
     alone = floors(graphs)[0].values
     assert alone is not None
     assert alone.point().to_start == pytest.approx(12e-6)
+    off = [
+        each | {"ts": each["ts"] - 15} if "Graph" not in each["name"] else each for each in graphs
+    ]
+    many = floors(idle(2000, 9, first=10_000, stream=8), off)[0].values
+    assert many is not None
+    assert many.point().graph_start == pytest.approx(9e-6)
     few = floors(idle(MANY, 9), graphs[:8])[0]
     assert few.values is not None
     assert few.values.point().graph_start == pytest.approx(9e-6)
-    assert any("each is charged what a kernel launch takes" in note for note in few.notes)
+    assert any("each is charged what a kernel" in note for note in few.notes)
 
 
 def test_each_device_has_its_own() -> None:
@@ -133,7 +155,7 @@ def test_a_trace_without_a_floor_of_its_own_keeps_its_figures() -> None:
     (step,) = trace_bounds(trace, profiler_steps(trace)).steps
     assert step.bounds is None
     assert step.reason is not None
-    assert "1 launches that found their stream idle" in step.reason
+    assert "1 launches, of 10" in step.reason
     assert step.step.busy is not None
     assert any("queued when a launch began" in note for note in step.notes)
 

@@ -81,12 +81,12 @@ def test_bounds_from_a_trace_are_those_of_what_was_traced(pipeline: Any) -> None
 
 
 def test_the_tax_of_whole_microseconds_is_within_its_interval() -> None:
-    """In 93 % of cases at least; ends of latency and durations are cut to the tick."""
+    """Ends of latency and durations are cut to the tick, each on its own: the host is behind."""
     rng = np.random.default_rng(0)
-    held, widths = [], []
+    held, widths, errors = [], [], []
     for _ in range(120):
         ops, asked = operations(list(rng.uniform(2, 20, MANY))), launches(MANY)
-        begins = np.cumsum(rng.uniform(2, 20, MANY)) * US
+        begins = np.cumsum(rng.uniform(20, 40, MANY)) * US
         events, latency = traced(ops, asked, begins, at_us=float(rng.uniform(0, 1)), whole=True)
         truth = latency - float(
             pipeline_latency(ops, asked, least_begins(ops, asked, FLOOR), FLOOR)
@@ -95,8 +95,9 @@ def test_the_tax_of_whole_microseconds_is_within_its_interval() -> None:
         assert tax is not None
         held.append(tax.low <= truth <= tax.high)  # type: ignore[operator]
         widths.append(tax.high - tax.low)  # type: ignore[operator]
-    assert np.mean(held) >= 0.93
-    assert np.median(widths) < 12 * US
+        errors.append(tax.value - truth)
+    assert 0.93 <= np.mean(held) <= 0.99
+    assert np.median(widths) <= 1.3 * 2 * 1.96 * np.std(errors)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ The true floor is at most what the best launch of the trace took, tracer include
 it may be too high, and the tax too small: it has what other launches took beyond the best.
 
 * `to_start`: the least start less begin of the call, over kernel launches that found their stream
-  idle. Others wait for what is before them.
+  idle. Others wait for what is before them; where all do, 0: no bound has it more than once a
+  stream.
 * `submit`: the shortest call of each kind.
 * `gap`: 0, since nothing of a trace tells it from what kernels wait for each other.
 * `sync`: 0, since no event tells when the device's end was known to the host.
@@ -30,7 +31,9 @@ from ftax_micro.stats import Estimate
 from ftax_micro.units import format_seconds
 
 # The least of fewer could be any of them.
-LEAST_IDLE = 10
+LEAST = 10
+# Of what is called to start: by whichever of these a trace has enough.
+_STARTS = (CallKind.LAUNCH, CallKind.GRAPH)
 # Of idle launches: those whose operation began before the call did, beyond which clocks are off.
 _MOST_IMPOSSIBLE = 0.01
 _NO_GRAPH = "no graph was launched in the trace, whose shortest launches its floor is"
@@ -77,54 +80,52 @@ def own_floors(trace: Trace, correlation: Correlation) -> dict[int, OwnFloor]:
 
 
 def _floor(launches: _Launches, tick_ns: int) -> OwnFloor:
-    starts = {kind: _idle(launches, kind) for kind in (CallKind.LAUNCH, CallKind.GRAPH)}
-    known = {kind: each for kind, each in starts.items() if len(each) >= LEAST_IDLE}
-    if not known:
-        number = sum(map(len, starts.values()))
+    number = len(launches.kind)
+    if number < LEAST:
         return OwnFloor(
             None,
-            f"the trace has {number} launches that found their stream idle, of {LEAST_IDLE} that "
-            "its own floor takes: give one of its machine by --floor",
+            f"the trace has {number} launches, of {LEAST} that its own floor takes: give one of "
+            "its machine by --floor",
         )
-    impossible = sum(int((each < 0).sum()) for each in known.values())
-    if impossible > _MOST_IMPOSSIBLE * sum(map(len, known.values())):
+    impossible = int((launches.to_start[launches.idle] < 0).sum())
+    if impossible > _MOST_IMPOSSIBLE * launches.idle.sum():
         return OwnFloor(
             None,
             f"{impossible} operations began before the call that launched them, though their "
             "stream was idle: the clocks of host and device disagree, so that the trace has no "
             "floor of its own; give one of its machine by --floor",
         )
-    least = {kind: int(each[each >= 0].min()) for kind, each in known.items()}
-    to_start = least.get(CallKind.LAUNCH, min(least.values()))
+    starts = {kind: _idle(launches, kind) for kind in (CallKind.LAUNCH, CallKind.GRAPH)}
+    known = {kind: each for kind, each in starts.items() if len(each) >= LEAST}
     submit = {
         CallKind(int(kind)): int(launches.took[launches.kind == kind].min())
         for kind in np.unique(launches.kind)
     }
-    graph_start = least.get(CallKind.GRAPH, to_start) if CallKind.GRAPH in submit else None
-    values = _values(to_start, submit, graph_start, tick_ns)
-    return OwnFloor(values, notes=tuple(_notes(known, least, submit, impossible)))
+    values = _values({kind: int(each.min()) for kind, each in known.items()}, submit, tick_ns)
+    return OwnFloor(values, notes=tuple(_notes(known, submit, impossible)))
 
 
 def _idle(launches: _Launches, kind: CallKind) -> Ints:
-    """From call to start of those that found their stream idle."""
-    return np.asarray(launches.to_start[(launches.kind == kind) & launches.idle])
+    """From call to start of those that found their stream idle, by clocks that agree."""
+    possible = launches.idle & (launches.to_start >= 0)
+    return np.asarray(launches.to_start[(launches.kind == kind) & possible])
 
 
-def _values(
-    to_start: int, submit: dict[CallKind, int], graph_start: int | None, tick_ns: int
-) -> FloorValues:
+def _values(starts: dict[CallKind, int], submit: dict[CallKind, int], tick_ns: int) -> FloorValues:
     def value(each: int) -> FloorValue:
         return _ticked_value(each, tick_ns)
 
     nothing = given_value(0.0)
-    graph = None if graph_start is None else nothing
+    least = next((value(starts[kind]) for kind in _STARTS if kind in starts), nothing)
+    graph_start = value(starts[CallKind.GRAPH]) if CallKind.GRAPH in starts else least
+    graph = nothing if CallKind.GRAPH in submit else None
     return FloorValues(
-        to_start=value(to_start),
+        to_start=least,
         gap=nothing,
         sync=nothing,
         submit={kind: value(each) for kind, each in submit.items()},
         # Whose sum without sync is what lies before the first node (`FloorValues.point`).
-        graph_launch=None if graph_start is None else value(graph_start),
+        graph_launch=None if graph is None else graph_start,
         graph_node=graph,
         graph_submit_node=graph,
         kernel_duration=graph,
@@ -145,29 +146,29 @@ def _ticked_value(value_ns: int, tick_ns: int) -> FloorValue:
     return FloorValue(Estimate(value, value - tick, value + tick), (value, value), drawn)
 
 
-def _notes(
-    known: dict[CallKind, Ints],
-    least: dict[CallKind, int],
-    submit: dict[CallKind, int],
-    impossible: int,
-) -> list[str]:
+def _notes(known: dict[CallKind, Ints], submit: dict[CallKind, int], impossible: int) -> list[str]:
+    start = f"call to start unknown, since fewer than {LEAST} launches found their stream idle"
+    for kind in reversed(_STARTS):
+        if kind in known:
+            start = (
+                f"call to start {format_seconds(int(known[kind].min()) * NS)}, the least of "
+                f"{len(known[kind]):,} that found their stream idle"
+            )
     calls = ", ".join(
         f"{kind.name.lower()} call {format_seconds(each * NS)}" for kind, each in submit.items()
     )
-    kind = CallKind.LAUNCH if CallKind.LAUNCH in known else CallKind.GRAPH
     notes = [
-        f"bounds by the trace's own floor, its shortest launches: call to start "
-        f"{format_seconds(least[kind] * NS)}, the least of {len(known[kind]):,} that found their "
-        f"stream idle; {calls}; gap and wait unknown, so 0. Another floor: --floor"
+        f"bounds by the trace's own floor, its shortest launches: {start}; {calls}; gap and wait "
+        "unknown; what is unknown counts as 0. Another floor: --floor"
     ]
     if CallKind.GRAPH in submit and CallKind.GRAPH not in known:
         notes.append(
-            f"fewer than {LEAST_IDLE} graph launches found their stream idle: each is charged "
-            "what a kernel launch takes to its start"
+            f"fewer than {LEAST} graph launches found their stream idle: each is charged what a "
+            "kernel launch takes to its start"
         )
     if impossible:
         notes.append(
-            f"{impossible} idle launches whose operation began before the call are not in the "
-            "trace's own floor: clocks disagree"
+            "idle launches whose operation began before the call, which clocks that disagree do, "
+            f"are not in the trace's own floor: {impossible}"
         )
     return notes
