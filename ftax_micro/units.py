@@ -92,7 +92,8 @@ def format_seconds(value_s: float | None, spread_s: float | None = None) -> str:
         return digits_for(value_s, spread_s).text(value_s)
     factor, symbol = scale_of(value_s)
     text = f"{value_s / factor:.3g}"
-    return f"{text if 'e' not in text else format(value_s / factor, '.0f')} {symbol}"
+    text = text if "e" not in text else format(value_s / factor, ".0f")
+    return f"{text.removeprefix('-') if float(text) == 0 else text} {symbol}"
 
 
 def format_interval(low_s: float | None, high_s: float | None, step_s: float = 0.0) -> str:

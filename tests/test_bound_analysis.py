@@ -151,6 +151,17 @@ def test_tables_name_the_file_where_there_are_several(
     assert str(other) in out
 
 
+def test_the_floor_of_another_machine_answers_what_if(
+    run: Run, saved: Path, tmp_path: Path
+) -> None:
+    save_result(floor_result(), tmp_path / "other.json")
+    wanted = (saved, "--view", "what_if", "--other-floor", tmp_path / "other.json")
+    code, out, err = run(*wanted)
+    assert (code, err) == (0, "")
+    assert "the floor of " in out
+    assert "the floor of " not in run(saved, "--view", "what_if")[1]
+
+
 def test_several_views_have_titles_and_paper_is_short_for_one(run: Run, saved: Path) -> None:
     out = run(saved, "--view", "bounds, indices")[1]
     assert "bounds: latency, bounds" in out

@@ -51,6 +51,7 @@ def test_decimals_show_the_spread_to_two_digits(spread: float, places: int) -> N
     [
         (None, None, "–"),
         (0.0, None, "0 ns"),
+        (-1e-19, None, "0 ns"),
         (1.234567e-6, None, "1.23 µs"),
         (999.6e-9, None, "1000 ns"),
         (1234.0, None, "1234 s"),

@@ -14,9 +14,9 @@ from ftax_micro.analysis.views.reasons import traces_aside
 
 COLUMNS = (
     Column("finding", "finding", once=True),
+    Column("gpu", "GPU", folds=True, spare=1, once=True),
     Column("kind", None),
     Column("text", "what the paper says, and what bears on it here", folds=True),
-    Column("gpu", "GPU", folds=True, spare=1),
     Column("verdict", "verdict"),
     Column("measured", "here", Unit.RATIO, interval=True),
     Column("paper", "paper", Unit.RATIO),
@@ -27,7 +27,7 @@ COLUMNS = (
 _UNITS = {"share": Unit.SHARE, "s": Unit.SECONDS}
 _MEASURED, _FIGURE = 5, 6
 # Instances of one finding that a table shows; those that speak against it come first.
-_MOST_INSTANCES = 6
+_MOST_INSTANCES = 4
 _TALLY = ("confirmed", "contradicted", "ambiguous", "not_measured")
 _ORDER = ("contradicted", "ambiguous", "confirmed", "not_measured")
 NO_EVIDENCE = (
@@ -59,14 +59,15 @@ VIEW = View(f"the findings of the paper ({PAPER}) beside what was measured", bui
 def _rows(check: Check) -> list[Row]:
     finding = check.finding
     more = max(0, len(check.statements) - _MOST_INSTANCES)
-    line = f"finding {finding.name}: {more} more instances: --format csv or json has them"
-    head = (finding.name, "finding", finding.claim, check.gpu, _words(check.verdict))
+    where = f" on {check.gpu}" if check.gpu else ""
+    line = f"finding {finding.name}{where}, further instances: {more} (--format csv has them)"
+    head = (finding.name, check.gpu, "finding", finding.claim, _words(check.verdict))
     rows = [
         Row((*head, None, None, None, finding.source, check.reason), lines=(line,) if more else ())
     ]
     if check.needs is not None:
         text = f"needs {check.needs}"
-        rows.append(Row((finding.name, "needs", text, *[None] * 6, check.reason)))
+        rows.append(Row((finding.name, None, "needs", text, *[None] * 5, check.reason)))
     ordered = sorted(check.statements, key=lambda each: _ORDER.index(each.verdict))
     for place, each in enumerate(ordered):
         rows.append(_instance(check, each, shown=place < _MOST_INSTANCES))
@@ -75,7 +76,7 @@ def _rows(check: Check) -> list[Row]:
 
 def _instance(check: Check, each: Statement, *, shown: bool) -> Row:
     finding = check.finding
-    head = (finding.name, "instance", each.text, check.gpu, _words(each.verdict))
+    head = (finding.name, check.gpu, "instance", each.text, _words(each.verdict))
     unit = _UNITS.get(each.unit)
     units = () if unit is None else ((_MEASURED, unit), (_FIGURE, unit))
     cells = (*head, each.measured, each.paper, each.unit, finding.source, None)
