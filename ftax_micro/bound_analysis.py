@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _EPILOG = """\
 examples:
   python -m ftax_micro.model_latency --model bert_base,resnet50 --twin --machine -o models.json
-  python -m ftax_micro.bound_analysis models.json            bounds, tax and regime of every case
+  python -m ftax_micro.bound_analysis models.json            bounds, tax and regime of every case,
+                                                             and what to do about it
   python -m ftax_micro.bound_analysis models.json floor.json ladder.json --view estimates,splits
   python -m ftax_micro.bound_analysis models.json --view what_if --other-floor faster_gpu.json
   python -m ftax_micro.bound_analysis a100.json h100.json --paper
@@ -35,7 +36,7 @@ trace is bounded by --floor, else by its own shortest launches.
 
 exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be written
 """
-DEFAULT_VIEWS = ("bounds",)
+DEFAULT_VIEWS = ("bounds", "advice")
 _ALL = "all"
 
 
@@ -77,7 +78,7 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         "--view",
         action="append",
         metavar="NAME",
-        help="what to show, by commas, or all (default: bounds); --list says what there is",
+        help="what to show, by commas, or all (default: bounds,advice); --list says what there is",
     )
     parser.add_argument(
         "--paper", action="append_const", dest="view", const="paper", help="short for --view paper"
@@ -115,7 +116,7 @@ def command(argv: Sequence[str] | None = None) -> int:
         cli.write_output("".join(lines))
         return 0
     render = SHEET_REPORTERS.open(args.format)
-    wanted = [name.strip() for text in args.view or DEFAULT_VIEWS for name in text.split(",")]
+    wanted = [name.strip() for text in args.view or _default(args) for name in text.split(",")]
     names = dict.fromkeys(VIEWS if _ALL in wanted else wanted)
     views = {name: VIEWS.open(name) for name in names}
     question = _question(args)
@@ -128,6 +129,12 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 def _titled(sheet: Sheet, view: View) -> Sheet:
     return replace(sheet, title=sheet.title or f"{sheet.name}: {view.summary}")
+
+
+def _default(args: argparse.Namespace) -> tuple[str, ...]:
+    """The table alone where one is asked for."""
+    alone = args.format == "csv" or args.sort or args.top
+    return DEFAULT_VIEWS[:1] if alone else DEFAULT_VIEWS
 
 
 def _cut(sheet: Sheet, args: argparse.Namespace) -> Sheet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,8 +42,12 @@ def command(argv: Sequence[str] | None = None) -> int:
     from ftax_micro.reporters import MAIN_REPORTERS
 
     MAIN_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
-    result, code = (_load(args.show), 0) if args.show else _measure(args)
-    _show(result, args.format)
+    show = functools.partial(_show, form=args.format)
+    if args.show:
+        result, code = _load(args.show), 0
+        show(result)
+    else:
+        result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
     rows = [row.status for row in (*result.measurements, *result.rungs)]
     rows += [case.status for case in result.cases]
     if "failed" in rows:
@@ -50,15 +55,13 @@ def command(argv: Sequence[str] | None = None) -> int:
     return code or (1 if "failed" in rows else 0)
 
 
-def _measure(args: argparse.Namespace) -> tuple[Result, int]:
-    from ftax_micro.orchestration.interrupts import catch_signals
+def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
     from ftax_micro.results import check_output
 
     if args.output:
         check_output(args.output, force=args.force)
-    with catch_signals() as interrupts:
-        result = _run(args.device, interrupts)
-        code = cli.save_output(result, args)
+    result = _run(args.device, interrupts)
+    code = cli.save_output(result, args)
     if interrupts.pending:
         done = [row.data for row in (*result.measurements, *result.rungs)]
         done += [case.latency for case in result.cases]
@@ -71,15 +74,15 @@ def _measure(args: argparse.Namespace) -> tuple[Result, int]:
 def _run(request: str, interrupts: Interrupts) -> Result:
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
-    from ftax_micro.modes import MODES
+    from ftax_micro.orchestration.machine import measure_peaks
     from ftax_micro.orchestration.main_run import MainRun
     from ftax_micro.orchestration.workload_process import WorkloadProcess
     from ftax_micro.progress import LatencyLine, TerminalProgress
 
     device, floors = _devices(request)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
-    measures = WorkloadProcess(interrupts=interrupts)
-    run = MainRun(device, floors, environment, measures, interrupts=interrupts)
+    measures = WorkloadProcess(interrupts=interrupts, traces=True)
+    run = MainRun(device, floors, environment, measures, peaks=measure_peaks, interrupts=interrupts)
     with TerminalProgress() as line:
         run.floor.progress = run.ladder.progress = line
         result = run.run_floor()
@@ -88,7 +91,7 @@ def _run(request: str, interrupts: Interrupts) -> Result:
         run.run_ladder()
     if interrupts.pending:
         return run.result()
-    with LatencyLine(len(list(MODES)) * len(run.models)) as line:
+    with LatencyLine(run.cases) as line:
         run.latency_progress = line
         return run.run_models()
 

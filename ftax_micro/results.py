@@ -24,6 +24,9 @@ from ftax_micro.result_rules import check_case, check_measurement, check_rooflin
 #   4  (0.1.0) dispatch ladder: a third kind of result, whose rows are `rungs`
 SCHEMA_VERSION = 4
 
+# What the main job's JSON has beside the result: made from it, and so not read again.
+ANSWERS = "answers"
+
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
     2: lambda raw: {**raw, "schema_version": 3},  # new fields have defaults
@@ -118,7 +121,7 @@ def _upgraded(raw: Any) -> Any:
     while version < SCHEMA_VERSION:
         raw = _UPGRADES[version](raw)
         version = raw["schema_version"]
-    return raw
+    return {name: value for name, value in raw.items() if name != ANSWERS}
 
 
 def _check_meaning(result: Result) -> None:

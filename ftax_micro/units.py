@@ -14,6 +14,8 @@ _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 # In the order they are tried: "s" ends all of them.
 _SUFFIXES = (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
 
+_SMALL_SHARE, _NARROW_SHARE = 0.1, 0.02
+
 
 def scale_of(value_s: float) -> tuple[float, str]:
     """The unit (seconds per unit, its symbol) in which `value_s` reads as 1 … 999."""
@@ -102,6 +104,25 @@ def format_interval(low_s: float | None, high_s: float | None, step_s: float = 0
         return "–"
     largest_s = max(abs(low_s), abs(high_s))
     return digits_for(largest_s, (high_s - low_s) / 2, step_s).interval(low_s, high_s)
+
+
+def format_share(
+    value: float, low: float | None = None, high: float | None = None
+) -> tuple[str, str | None]:
+    """A share of 1 in per cent, and its interval where it has one: ``16 %``, ``15 … 17 %``.
+
+    Small ones, and those known to a per cent, have a decimal; an interval within that is none.
+    """
+    narrow = low is not None and high is not None and high - low < _NARROW_SHARE
+    places = 1 if narrow or abs(value) < _SMALL_SHARE else 0
+
+    def number(share: float) -> str:
+        text = f"{share * 100:.{places}f}"
+        return text.removeprefix("-") if float(text) == 0 else text
+
+    ends = None if low is None or high is None else (number(low), number(high))
+    told = ends is not None and set(ends) != {number(value)}
+    return f"{number(value)} %", f"{' … '.join(ends)} %" if ends and told else None
 
 
 def format_short(value_s: float) -> str:

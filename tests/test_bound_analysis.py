@@ -83,7 +83,7 @@ def test_the_table_says_in_words_what_binds(run: Run, saved: Path) -> None:
     _, out, _ = run(saved)
     assert "eager: framework-bound, " in out
     assert "onnxruntime: failed, no operator" in out
-    markdown = run(saved, "--format", "markdown")[1]
+    markdown = run(saved, "--format", "markdown", "--view", "bounds")[1]
     assert markdown.startswith("| case | mode | latency |")
     rows = json.loads(run(saved, "--format", "json")[1])["sheets"][0]["rows"]
     assert rows[0]["regime"] == "framework-bound"
@@ -146,7 +146,7 @@ def test_tables_name_the_file_where_there_are_several(
     other = tmp_path / "other" / saved.name
     other.write_bytes(saved.read_bytes())
     assert "source" not in run(saved)[1]
-    out = run(saved, other)[1]
+    out = run(saved, other, "--view", "bounds")[1]
     assert out.startswith("source")
     assert str(other) in out
 

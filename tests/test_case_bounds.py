@@ -224,6 +224,10 @@ def test_a_case_on_the_cpu_has_its_twin() -> None:
         (None, "its zero-work twin was not measured"),
         (on_cpu(30, twin=True, executed={"aten::add": 90, "aten::mm": 100}), "other operations"),
         (on_cpu(30, twin=True, executed={}), "were not counted"),
+        (
+            on_cpu(30, twin=True, status="skipped", reason="no time", latency=None),
+            "its zero-work twin was skipped: no time",
+        ),
     ],
 )
 def test_a_case_on_the_cpu_without_a_twin_has_no_bounds(twin: Case | None, why: str) -> None:
@@ -253,6 +257,9 @@ def test_a_results_cases_have_its_floor_or_that_of_another() -> None:
     found = result_bounds(together)
     assert [each.case.device for each in found] == [GPU, "cpu"]
     assert all(each.bounds is not None for each in found)
+    absent = on_cpu(30, twin=True, status="failed", reason="no memory", latency=None)
+    failed = result_bounds(msgspec.structs.replace(together, cases=[*cases[:2], absent]))[1]
+    assert failed.reason == "its zero-work twin failed: no memory"
     alone = msgspec.structs.replace(together, measurements=[])
     assert result_bounds(alone)[0].reason == "to_start was not measured on cuda:0"
     other = result_bounds(alone, floor_result(spread=0.0))

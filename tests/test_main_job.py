@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -14,13 +16,16 @@ from stand_in import OLD_RESULT
 
 from ftax_micro import __main__, cli
 from ftax_micro.analysis.main_view import main_view
+from ftax_micro.interleaving import Block
 from ftax_micro.orchestration.ladder import LadderSelection
 from ftax_micro.orchestration.latency_run import InThisProcess
 from ftax_micro.orchestration.main_run import BUDGET_S, MainRun
+from ftax_micro.orchestration.workload_job import Counted, Ready, Taken
+from ftax_micro.orchestration.workload_job import Timed as Ended
 from ftax_micro.orchestration.workload_journal import Journal
-from ftax_micro.records import Case, Data
+from ftax_micro.records import Case, Data, Roofline
 from ftax_micro.reporters.main_job import render_json, render_markdown, render_table
-from ftax_micro.results import Result, decode_result, save_result
+from ftax_micro.results import Result, decode_result, encode_result, save_result
 
 
 def case_of(model: str, mode: str, samples: Sequence[float]) -> Case:
@@ -54,14 +59,17 @@ def test_floor_rungs_and_models_stand_in_one_page_with_the_answer() -> None:
     parts = ("Launch anatomy of cpu", "Dispatch ladder of cpu", "over eager", "small: ")
     assert sorted(map(text.index, parts)) == [text.index(part) for part in parts]
     assert "Dispatch ladder of cpu" in render_markdown(main_view(found))
-    assert "small: 4 ms in eager, 1 ms in fast, its fastest mode: 4.00 × as fast" in text
+    assert "small: 4.00 ms in eager, 1.00 ms in fast, its fastest mode: 4.00 × (4.00" in text
     assert "for want of time" not in text
 
 
 def test_a_mode_that_may_be_no_faster_is_not_called_faster() -> None:
-    text = render_markdown(main_view(whole(EAGER, SAME)))
-    assert "no mode is faster beyond doubt" in text
-    assert "its fastest mode" not in text
+    doubtful = case_of("small", "same", ([3.7e-3] * 20 + [4.4e-3] * 20) * 5)
+    text = render_markdown(main_view(whole(EAGER, doubtful)))
+    assert "no mode is faster beyond doubt, same at 4.05 ms comes nearest" in text
+    slower = case_of("small", "same", [5e-3] * 200)
+    text = render_markdown(main_view(whole(EAGER, slower)))
+    assert "4.00 ms in eager, its fastest mode; same at 5.00 ms comes nearest" in text
 
 
 def test_too_few_samples_are_told_with_their_number() -> None:
@@ -70,7 +78,11 @@ def test_too_few_samples_are_told_with_their_number() -> None:
 
 
 def test_with_eager_alone_there_is_nothing_to_be_faster() -> None:
-    assert "no other mode was measured" in render_table(main_view(whole(EAGER)))
+    assert "no mode but eager was asked for" in render_table(main_view(whole(EAGER)))
+    skipped = msgspec.structs.replace(
+        FAST, status="skipped", reason="not here", latency=None, blocks=[]
+    )
+    assert "no other mode was measured" in render_table(main_view(whole(EAGER, skipped)))
 
 
 def test_an_incomplete_run_says_so_once() -> None:
@@ -136,22 +148,119 @@ class Measured:
         self.now_s += self.takes_s
 
 
+def job_of(measures: Any, **settings: Any) -> MainRun:
+    values: dict[str, Any] = {
+        "probes": ["call_direct"],
+        "modes": ["eager"],
+        "clock": lambda: measures.now_s,
+    }
+    return MainRun("cpu", ["cpu"], environment(), measures, **{**values, **settings})
+
+
 @pytest.mark.parametrize(
-    ("takes_s", "share_s"), [(5.0, 15.0), (BUDGET_S - 85.0, 10.0), (BUDGET_S, 1.5)]
+    ("takes_s", "share_s"), [(5.0, 15.0), (BUDGET_S - 90.0, 10.0), (BUDGET_S, 3.0)]
 )
 def test_the_larger_model_gets_the_time_that_is_left(takes_s: float, share_s: float) -> None:
     measures = Measured(takes_s)
-    job = MainRun(
-        "cpu",
-        ["cpu"],
-        environment(),
-        measures,
-        probes=["call_direct"],
-        modes=["eager"],
-        clock=lambda: measures.now_s,
-    )
-    job.run_models()
+    job_of(measures).run_models()
     assert measures.timeouts_s == [3.0, pytest.approx(share_s)]
+
+
+class Timed(Measured):
+    """Stands for a machine whose modes take seconds to make ready, and milliseconds to run."""
+
+    ready_s: ClassVar = {"eager": 0.1, "onnxruntime": 20.0, "torch_compile": 10.0}
+
+    def __init__(self, takes_s: float) -> None:
+        super().__init__(takes_s)
+        self.twins: dict[str, list[str]] = {}
+
+    def measure(self, journal: Journal) -> None:
+        super().measure(journal)
+        asked = journal.request
+        if asked.twin:
+            self.twins[asked.model.text] = list(journal.modes)
+        for mode in journal.modes:
+            latency_s = 1e-3 if asked.twin else 4e-3
+            cost = {"export": self.ready_s[mode]}
+            journal.hear(
+                Ready(mode=mode, costs_s=cost, facts={}, relative_norm=0.0, largest_difference=0.0)
+            )
+            journal.hear(Taken(mode=mode, block=Block(latency=[latency_s] * 40)))
+            journal.hear(Ended(mode=mode, reason="interval"))
+            journal.hear(Counted(mode=mode, executed={"aten::add": 50}))
+
+
+def test_a_model_on_the_cpu_is_followed_by_its_twin_as_far_as_there_is_time() -> None:
+    measures = Timed(50.0)
+    job = job_of(measures, modes=list(Timed.ready_s))
+    assert job.cases == 12
+    found = job.run_models()
+    # The first twin has all the time it needs; with it and the second model gone, 15 s are left.
+    assert measures.twins == {"bert_tiny": ["eager", "onnxruntime"], "bert_base": ["eager"]}
+    absent = {(case.model, case.mode): case.reason for case in found.cases if not case.latency}
+    assert absent == {
+        ("bert_tiny", "torch_compile"): "the compiler makes other operations of it",
+        ("bert_base", "torch_compile"): "the compiler makes other operations of it",
+        ("bert_base", "onnxruntime"): "no time was left for it",
+    }
+    assert all(case.twin for case in found.cases if not case.latency)
+
+
+def test_what_was_measured_ends_in_regime_tax_and_advice() -> None:
+    job = job_of(Timed(1.0), modes=list(Timed.ready_s))
+    job.run_floor()
+    found = msgspec.structs.replace(job.run_models(), incomplete_reason=None, complete=True)
+    view = main_view(decode_result(encode_result(found)))
+    text = render_table(view)
+    end = text[text.index("What binds the models") :]
+    assert "framework-bound" in end
+    assert "zero-work twin takes" in end
+    assert "bert_tiny is framework-bound in eager (tax " in end
+    assert "twice as fast would save 1.50 ms (37.5 %" in end
+    assert "twin was skipped: the compiler makes other operations of it" in end
+    # Twins have no row in the table of models.
+    assert text.count("bert_tiny  batch 1") == len(Timed.ready_s)
+    markdown = render_markdown(view)
+    assert "## What binds the models" in markdown
+    assert "- bert_tiny is framework-bound in eager" in markdown
+    answers = json.loads(render_json(view))["answers"]
+    assert [each["name"] for each in answers] == ["bounds", "advice"]
+    first = answers[0]["rows"][0]
+    assert (first["model"], first["regime"]) == ("bert_tiny", "framework-bound")
+    assert first["tax_s"]["value"] == pytest.approx(1e-3, rel=0.01)
+    assert {"regime", "faster_device", "mode"} <= {row["kind"] for row in answers[1]["rows"]}
+
+
+def test_a_twin_that_went_wrong_is_told() -> None:
+    broken = msgspec.structs.replace(
+        EAGER, twin=True, status="failed", reason="no memory", latency=None, blocks=[]
+    )
+    text = render_table(main_view(whole(EAGER, broken)))
+    assert "the zero-work twin of small in eager: failed, no memory" in text
+    assert "its zero-work twin failed: no memory" in text
+
+
+def test_the_machines_peaks_are_recorded_once() -> None:
+    asked: list[object] = []
+
+    def peaks(*arguments: object, **_: object) -> list[Roofline]:
+        asked.append(arguments)
+        return [
+            Roofline(
+                device="cpu", operation="copy", dtype="fp32", work=1.0, status="skipped", reason="-"
+            )
+        ]
+
+    found = job_of(Timed(1.0), peaks=peaks).run_models()
+    assert asked == [("cpu", ["fp32"])]
+    assert [each.operation for each in found.rooflines] == ["copy"]
+
+
+def test_a_gpu_needs_no_twins() -> None:
+    job = job_of(Timed(1.0))
+    job.device = "cuda:0"
+    assert job.cases == 2
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="the models extra is missing")
@@ -163,8 +272,8 @@ def test_floor_and_models_come_into_one_result() -> None:
         InThisProcess(),
         probes=["call_direct"],
         modes=["eager"],
-        models=["layer_norm@hidden_size=16", "feed_forward@hidden_size=16,intermediate_size=16"],
-        budget_s=0.0,
+        models=["layer_norm@hidden_size=16"],
+        budget_s=60.0,
     )
     job.run_floor()
     alone = job.result()
@@ -177,6 +286,8 @@ def test_floor_and_models_come_into_one_result() -> None:
     found = job.run_models()
     assert found.complete
     assert found.rungs == rungs.rungs
-    assert [case.status for case in found.cases] == ["ok", "ok"]
+    assert [(case.status, case.twin) for case in found.cases] == [("ok", False), ("ok", True)]
     assert found.measurements == alone.measurements
-    assert decode_result(render_json(main_view(found)).encode()).cases == found.cases
+    view = main_view(found)
+    assert len(view.bounds.rows) == 1
+    assert decode_result(render_json(view).encode()).cases == found.cases

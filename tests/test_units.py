@@ -14,6 +14,7 @@ from ftax_micro.units import (
     digits_for,
     format_interval,
     format_seconds,
+    format_share,
     format_short,
     parse_seconds,
     scale_of,
@@ -133,6 +134,23 @@ def test_all_numbers_of_a_row_have_one_unit_and_as_many_places() -> None:
 def test_a_chosen_time_is_one_word_that_is_read_again(value_s: float, text: str) -> None:
     assert format_short(value_s) == text
     assert parse_seconds(text) == pytest.approx(value_s)
+
+
+@pytest.mark.parametrize(
+    ("share", "texts"),
+    [
+        ((0.5, 0.4, 0.6), ("50 %", "40 … 60 %")),
+        ((0.5, 0.495, 0.505), ("50.0 %", "49.5 … 50.5 %")),
+        ((0.031, 0.02, 0.05), ("3.1 %", "2.0 … 5.0 %")),
+        ((-0.0001, -0.02, 0.05), ("0.0 %", "-2.0 … 5.0 %")),
+        ((0.25, 0.2501, 0.2501), ("25.0 %", None)),
+        ((0.25, None, None), ("25 %", None)),
+    ],
+)
+def test_a_share_has_the_digits_that_its_interval_supports(
+    share: tuple[float, float | None, float | None], texts: tuple[str, str | None]
+) -> None:
+    assert format_share(*share) == texts
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,12 @@ for mode in job.modes:
 
 
 def traced(
-    monkeypatch: pytest.MonkeyPatch, play: dict[str, str], device: str, plan: Plan = PLAN
+    monkeypatch: pytest.MonkeyPatch,
+    play: dict[str, str],
+    device: str,
+    plan: Plan = PLAN,
+    *,
+    traces: bool = False,
 ) -> dict[str, Case]:
     """The cases of two modes, by mode."""
     monkeypatch.setenv("FTAX_TEST_DEVICE", json.dumps(play))
@@ -64,7 +69,9 @@ def traced(
     request = WorkloadRequest(model, model.spec.shape, device=device)
     why = "not measured in a quick run" if plan.quick else None
     journal = Journal(request, MODES, plan, not_alone=why)
-    WorkloadProcess(command=(sys.executable, "-c", CHILD), patience_s=0.0).measure(journal)
+    WorkloadProcess(command=(sys.executable, "-c", CHILD), patience_s=0.0, traces=traces).measure(
+        journal
+    )
     cases = journal.cases()
     for case in cases:
         check_case(case)
@@ -95,6 +102,14 @@ def test_the_cpu_has_nothing_to_trace_and_a_quick_run_says_why_not(
     assert (
         quick.reasons["device_pass"] == quick.reasons["gpu_load"] == "not measured in a quick run"
     )
+
+
+def test_a_quick_run_is_traced_where_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = traced(monkeypatch, {"second": "refuse"}, "cuda:0", QUICK, traces=True)
+    assert cases["eager"].device_pass is not None
+    assert "device_pass" not in cases["eager"].reasons
+    assert cases["eager"].reasons["gpu_load"] == "not measured in a quick run"
+    assert cases["second"].reasons["device_pass"] == "no tracer here"
 
 
 class Tracer:

@@ -19,8 +19,8 @@ class BoundRow:
     `launch_bound` is launch-limited, `graph_bound` that of one replayed graph. `tax` is latency
     less the bound of the mode's own launch path. `regime` is the most exact word, `paper_regime`
     the paper's. `notes` are what a reader has to know. Of traces alone are known: `idle_by_cause`,
-    `occupied`, the time in which the device worked for other steps alone, and the medians of launch
-    delays and of queue depths.
+    `occupied`, the time in which the device worked for other steps alone, the medians of launch
+    delays and of queue depths, and of how many `steps` a row has the medians.
     """
 
     source: str
@@ -45,6 +45,7 @@ class BoundRow:
     occupied: Estimate | None = None
     launch_delay: float | None = None
     queue_depth: float | None = None
+    steps: int = 1
     notes: tuple[str, ...] = ()
 
 

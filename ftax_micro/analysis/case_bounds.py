@@ -65,7 +65,8 @@ def result_bounds(result: Result, floor: Result | None = None) -> list[CaseBound
     """One for every case of `result` that is no twin, by the floor rows of `floor`, or its own."""
     rows = result if floor is None else floor
     floors = {each: floor_values(rows, each) for each in {case.device for case in result.cases}}
-    twins = twins_of(result.cases)
+    twins = {workload(case): case for case in result.cases if case.twin}  # absent ones say why
+    twins |= twins_of(result.cases)
     return [
         case_bounds(
             case,

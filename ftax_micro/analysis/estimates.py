@@ -196,6 +196,10 @@ def twin_time(case: Case, twin: Case | None, confidence: float = 0.95) -> Framew
     basis = "the zero-work twin"
     if twin is None:
         return FrameworkTime(TWIN, "host", basis, reason="its zero-work twin was not measured")
+    if twin.status != "ok":
+        what = "was skipped" if twin.status == "skipped" else "failed"
+        reason = f"its zero-work twin {what}: {twin.reason}"
+        return FrameworkTime(TWIN, "host", basis, reason=reason)
     other = executed_difference(case, twin)
     if other is None:
         reason = "the operations that it and its twin execute were not counted in this mode"

@@ -68,6 +68,7 @@ def _of_many(source: str, found: ManySteps) -> BoundRow:
         occupied=found.occupied,
         launch_delay=found.launch_delay_s,
         queue_depth=found.queue_depth,
+        steps=found.count,
         notes=(_OVER_STEPS.format(count=found.count),),
     )
 

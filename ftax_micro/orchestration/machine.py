@@ -77,15 +77,27 @@ def measure_machine(
     floor = run.run()
     if interrupts and interrupts.pending:
         raise interrupts.pending
+    peaks = measure_peaks(device, dtypes, threads=threads, interrupts=interrupts, command=command)
+    return Machine(floor.measurements, peaks)
+
+
+def measure_peaks(
+    device: str,
+    dtypes: Sequence[str],
+    *,
+    threads: int = 1,
+    interrupts: Interrupts | None = None,
+    command: Sequence[str] = (),
+) -> list[Roofline]:
+    """The peaks alone, as in `measure_machine`. Errors: `Interrupted`."""
     job = PeaksJob(device=device, dtypes=list(dtypes), threads=threads, plan=QUICK_PLAN)
     command = command or (sys.executable or "python3", *_CHILD)
     try:
-        peaks = _peaks(job, command, interrupts)
+        return _peaks(job, command, interrupts)
     except (OSError, msgspec.MsgspecError, FtaxError) as error:
         if interrupts and error is interrupts.pending:
             raise
-        peaks = [_absent(job, dtype, failure_reason(error)) for dtype in dtypes]
-    return Machine(floor.measurements, peaks)
+        return [_absent(job, dtype, failure_reason(error)) for dtype in dtypes]
 
 
 class PeaksError(FtaxError):

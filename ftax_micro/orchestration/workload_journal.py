@@ -219,14 +219,15 @@ class Journal:
         reasons = dict(self._facts.reasons)
         if entry.counted and entry.counted.reason:
             reasons["executed"] = entry.counted.reason
-        if entry.traced and entry.traced.reason:
-            reasons["device_pass"] = entry.traced.reason
         on_gpu = self.request.device != "cpu"
         if entry.alone:
             reasons.update(entry.alone.reasons)
         elif self._not_alone:
             names = (*_ALONE, *(_ON_GPU if on_gpu else ()))
             reasons.update(dict.fromkeys(names, self._not_alone))
+        if entry.traced:
+            reasons.pop("device_pass", None)
+            reasons |= {"device_pass": entry.traced.reason} if entry.traced.reason else {}
         return reasons
 
 

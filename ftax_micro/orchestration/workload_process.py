@@ -65,13 +65,15 @@ class WorkloadProcess:
     """How workloads are measured elsewhere.
 
     `prepare_s` is the longest that building a model, or making a mode ready, may take. What the
-    processes write to stderr is added to the file `log`, where there is one. `command`, which is
-    followed by the child's arguments, stands for the child in tests.
+    processes write to stderr is added to the file `log`, where there is one. `traces`: a GPU's
+    operations are traced in a quick run too. `command`, which is followed by the child's arguments,
+    stands for the child in tests.
     """
 
     prepare_s: float = PREPARE_S
     interrupts: Interrupts | None = None
     log: Path | None = None
+    traces: bool = False
     command: Sequence[str] = ()
     patience_s: float = _PATIENCE_S
     grace_s: float = _GRACE_S
@@ -86,7 +88,8 @@ class WorkloadProcess:
                 self._alone(journal, mode)
         while journal.undone():
             self._by_turns(journal)
-        if not journal.plan.quick and journal.request.device != "cpu":
+        quick = journal.plan.quick and not self.traces
+        if journal.request.device != "cpu" and not quick:
             for mode in journal.timed():
                 self._traced(journal, mode)
 

@@ -45,25 +45,24 @@ def render_csv(sheets: Sequence[Sheet]) -> str:
 
 def render_json(sheets: Sequence[Sheet]) -> str:
     """All sheets, a list of objects each; an estimate as value, low, high, times in seconds."""
-    content = {
-        "kind": "bound_analysis",
-        "sheets": [
-            {
-                "name": sheet.name,
-                "rows": [
-                    {
-                        _key(column): _plain(cell)
-                        for column, cell in zip(sheet.columns, row.cells, strict=True)
-                    }
-                    for row in sheet.rows
-                ],
-                "lines": sentences(sheet),
-            }
-            for sheet in sheets
-        ],
-    }
+    content = {"kind": "bound_analysis", "sheets": [plain_sheet(sheet) for sheet in sheets]}
     text = msgspec.json.format(msgspec.json.encode(content), indent=1).decode()
     return printable_json(text) + "\n"
+
+
+def plain_sheet(sheet: Sheet) -> dict[str, Any]:
+    """One sheet as JSON has it."""
+    return {
+        "name": sheet.name,
+        "rows": [
+            {
+                _key(column): _plain(cell)
+                for column, cell in zip(sheet.columns, row.cells, strict=True)
+            }
+            for row in sheet.rows
+        ],
+        "lines": sentences(sheet),
+    }
 
 
 def render_markdown(sheets: Sequence[Sheet]) -> str:

@@ -8,6 +8,7 @@ VIEWS = Registry(
     "view",
     {
         "bounds": "ftax_micro.analysis.views.bounds:VIEW",
+        "advice": "ftax_micro.analysis.views.advice:VIEW",
         "crossovers": "ftax_micro.analysis.views.crossovers:VIEW",
         "estimates": "ftax_micro.analysis.views.estimates:VIEW",
         "splits": "ftax_micro.analysis.views.splits:VIEW",
