@@ -73,7 +73,7 @@ def environment() -> dict[str, str]:
 WITH_PROGRAMS = [page for page in pages() if page not in EXTENSIONS and runnable(page, cuda=False)]
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", WITH_PROGRAMS)
 def test_what_a_page_shows_runs(page: str, tmp_path: Path, environment: dict[str, str]) -> None:
     run(page, tmp_path, environment, cuda=False)
