@@ -27,6 +27,8 @@ FLOOR = floor_values(floor_result(spread=0.0), GPU)
 NUMBER, KERNEL_US, HOST_US = 5, 3.0, 10.0
 LATENCY_US = (NUMBER - 1) * HOST_US + 4 + KERNEL_US + 3
 
+ONE_ZERO = Data(estimate="median", stop_reason="interval", samples=[1e-3, 0.0, 1e-3])
+
 
 def data(seconds: float, count: int = 30) -> Data:
     return Data(estimate="median", stop_reason="interval", samples=[seconds] * count)
@@ -170,6 +172,10 @@ def test_what_runs_side_by_side_is_not_chained() -> None:
         ({"status": "failed", "reason": "it crashed", "latency": None}, "it crashed"),
         ({"status": "skipped", "latency": None}, "it has no latency"),
         ({"latency": data(0.0)}, "its latency is not positive"),
+        (
+            {"latency": Data(estimate="median", stop_reason="interval", samples=[1.0, 0.0, 1.0])},
+            "its latency is not positive",
+        ),
         ({"device_pass": None}, "the device was not traced"),
         ({"device_pass": None, "reasons": {"device_pass": "no CUPTI"}}, "no CUPTI"),
     ],

@@ -76,8 +76,10 @@ def test_an_unknown_column_is_told_with_the_nearest() -> None:
 def test_the_first_rows_and_how_many_are_missing() -> None:
     cut = topmost(SHEET, 1)
     assert cases(cut) == ["<b>"]
-    assert cut.lines[0] == "2 of 3 rows not shown: --top 3 shows all"
-    assert topmost(SHEET, 3) is SHEET
+    assert cut.lines[0] == "1 of 2 rows not shown: --top 2 shows all"
+    assert topmost(SHEET, 2) is SHEET
+    hidden_first = Sheet("ops", None, COLUMNS, (LAST, SECOND, FIRST))
+    assert cases(topmost(hidden_first, 1)) == ["add"]
 
 
 def test_csv_has_all_rows_and_both_ends_of_an_interval() -> None:

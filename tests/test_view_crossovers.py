@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 from fake_results import result
+from msgspec.structs import replace
 from timed_cases import case
 from view_sheets import records, sheet_of
 
 from ftax_micro.analysis.sheet import sentences
 from ftax_micro.analysis.views.crossovers import NO_SWEEP, VIEW
-from ftax_micro.records import Case, DeviceFacts
+from ftax_micro.records import Case, Data, DeviceFacts
 from ftax_micro.results import Result
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
@@ -63,3 +64,11 @@ def test_two_sizes_are_no_sweep_that_shows_anything_and_one_is_none() -> None:
     assert [row.shown for row in sheet.rows] == [False]
     assert "the sweep has 2 points" in sheet.lines[-1]
     assert sheet_of(VIEW, models(case(1e-3))).lines == (NO_SWEEP,)
+
+
+def test_a_latency_that_cannot_be_is_a_reason_not_an_error() -> None:
+    broken = case(1e-3, batch=128)
+    zero = replace(broken, latency=Data(estimate="median", stop_reason="interval", samples=[0.0]))
+    (row,) = records(sheet_of(VIEW, models(*swept("eager", 6e-3, 0.5e-3), zero)))
+    assert row["crossover"] is None
+    assert row["reason"] == "a latency in it is not positive"

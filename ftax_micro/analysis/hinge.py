@@ -79,12 +79,14 @@ class SweepCrossover:
 
 def crossovers(cases: Sequence[Case], confidence: float = 0.95) -> list[SweepCrossover]:
     """One for every sweep in `cases` (`sweeps.sweeps`): per workload, mode, dtype and device."""
-    return [
-        SweepCrossover(
-            sweep, crossover(sweep.points, "sum" if sweep.device == "cpu" else "max", confidence)
-        )
-        for sweep in sweeps(cases)
-    ]
+    return [SweepCrossover(sweep, _of_sweep(sweep, confidence)) for sweep in sweeps(cases)]
+
+
+def _of_sweep(sweep: Sweep, confidence: float) -> Crossover:
+    law: Law = "sum" if sweep.device == "cpu" else "max"
+    if any(min(samples) <= 0 for _, samples in sweep.points):
+        return Crossover(law, len(sweep.points), reason="a latency in it is not positive")
+    return crossover(sweep.points, law, confidence)
 
 
 def crossover(

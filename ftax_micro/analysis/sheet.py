@@ -103,12 +103,13 @@ def ordered(sheet: Sheet, column: str) -> Sheet:
 
 
 def topmost(sheet: Sheet, count: int) -> Sheet:
-    """The first `count` rows, and a sentence on how many were left out."""
-    left = len(sheet.rows) - count
+    """The first `count` rows with something to show, and a sentence on how many were left out."""
+    shown = [row for row in sheet.rows if row.shown]
+    left = len(shown) - count
     if left <= 0:
         return sheet
-    line = f"{left} of {len(sheet.rows)} rows not shown: --top {len(sheet.rows)} shows all"
-    return replace(sheet, rows=sheet.rows[:count], lines=(line, *sheet.lines))
+    line = f"{left} of {len(shown)} rows not shown: --top {len(shown)} shows all"
+    return replace(sheet, rows=tuple(shown[:count]), lines=(line, *sheet.lines))
 
 
 def table_columns(sheet: Sheet) -> list[int]:
