@@ -49,7 +49,7 @@ def table_of(trace: Trace) -> tuple[OperationTable, list[Step]]:
 
 def rows_of(*events: Event | list[Event]) -> dict[str | None, OperationRow]:
     table, _ = table_of(read(*events))
-    return {row.op or row.apart: row for row in table.rows}
+    return {row.op or row.annotation or row.apart: row for row in table.rows}
 
 
 def us(*seconds: float | None) -> list[float | None]:
@@ -136,7 +136,7 @@ def test_python_frames_count_for_what_they_lead_to() -> None:
         call(60, 3, 9, name="cudaEventRecord"),
     ]
     table, _ = table_of(read(*events))
-    rows = {row.op or row.apart: row for row in table.rows}
+    rows = {row.op or row.annotation or row.apart: row for row in table.rows}
     assert table.python
     assert host(rows["custom"]) == [10, 30 + 8, 0, 0, 0]
     assert host(rows["inner"]) == [2, 0, 0, 0, 0]
@@ -160,6 +160,26 @@ def test_launches_in_no_op_and_work_without_a_launch_are_rows_of_their_own() -> 
     orphans = rows[WITHOUT_CALL]
     assert us(orphans.device_s, orphans.kernel_s, orphans.library_s) == [17, 9, 9]
     assert (orphans.calls, orphans.delay_s, orphans.exposed_s) == (0, None, 0)
+
+
+def test_annotations_have_rows_for_what_is_in_no_op_of_theirs() -> None:
+    events = [
+        annotation("ProfilerStep#1", 0, 100),
+        annotation("forward", 10, 50),
+        op("a", 20, 20),
+        annotation("inside", 25, 5),
+        *launched(1, 50, 4, 56, 4),
+    ]
+    rows = rows_of(*events)
+    assert host(rows["forward"]) == [30 - 4, 0, 4, 0, 0]
+    assert (rows["forward"].calls, rows["forward"].launches) == (1, 1)
+    assert (rows["forward"].op, rows["forward"].apart) == (None, OUTSIDE)
+    assert host(rows["a"]) == [20, 0, 0, 0, 0]
+    assert host(rows[OUTSIDE]) == [50, 0, 0, 0, 0]
+    assert us(rows["forward"].exposed_s, rows["a"].exposed_s) == [10 + 14, 20]
+    assert "inside" not in rows
+    many = [annotation(f"number {n}", 60 + n / 10, 0.05) for n in range(250)]
+    assert host(rows_of(*events, *many)[OUTSIDE])[0] == 50 + 26
 
 
 def test_a_graph_is_one_launch_of_many_operations() -> None:
@@ -195,7 +215,7 @@ def test_a_step_has_its_own_process_alone() -> None:
         of(2, launched(2, 32, 3, 36, 5, tid=11)),
     )
     table, steps = table_of(trace)
-    rows = {row.op or row.apart: row for row in table.rows}
+    rows = {row.op or row.annotation or row.apart: row for row in table.rows}
     assert [rows[each].calls for each in ("a", "b")] == [1, 1]
     # Each process's annotation, less its op.
     assert host(rows[OUTSIDE]) == [40 + 40, 0, 0, 0, 0]

@@ -155,3 +155,16 @@ def test_the_command_shows_those_that_save_most(
     shown = capsys.readouterr().out
     assert "120 µs" in shown
     assert "one kernel that takes as long" in shown
+
+
+def test_more_than_the_device_was_idle_is_told() -> None:
+    found = events()
+    found[0]["dur"] = 360
+    # Other streams take turns all the time, and nothing tells that they wait for each other.
+    for n in range(36):
+        found += launched(
+            500 + n, 10 * n + 3, 1, 10 * n + 4, 10, stream=9 + n % 3, name=f"elsewhere{n}"
+        )
+    sheet = VIEW.build(Question((trace_source(found),)))
+    assert any("more than the device was idle" in line for line in sheet.lines)
+    assert any("several streams" in line for line in sheet.lines)

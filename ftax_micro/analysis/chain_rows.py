@@ -21,6 +21,8 @@ from ftax_micro.stats import Estimate
 _COPY = re.compile(r"^(?:Memcpy|Copy|hipMemcpy|copy )")
 # The only copies that a kernel can do by the way.
 _ON_DEVICE = re.compile(r"DtoD|Device -> Device|DeviceToDevice", re.IGNORECASE)
+# Of a case, whose intervals cost a resampling each.
+_MOST = 6
 ONE_BY_ONE = "nothing is launched one by one"
 NO_REPEAT = "no sequence of its launches comes often enough to be a chain"
 STREAMS = (
@@ -83,7 +85,7 @@ def case_chains(found: CaseBounds, floor: FloorValues, confidence: float = 0.95)
     kernels = [traced.operations[each].name for each in run_order(traced)[order].tolist()]
     names, number = numbered(kernels)
     launched = Launched(work, number, may_join(names, number), returned_s or 0.0)
-    taken = find_chains([launched], [floor.point()])
+    taken = find_chains([launched], [floor.point()], most=_MOST)
     if not taken.chains:
         return Chains(reason=NOTHING_SAVED if taken.repeats else NO_REPEAT)
     runs = [chain.runs(0) for chain in taken.chains]

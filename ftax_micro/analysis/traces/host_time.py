@@ -19,12 +19,13 @@ _DISPATCH, _PYTHON, _LAUNCH, _OTHER_CALL, _BLOCKED = range(len(HOST_PARTS))
 
 
 class Owned(NamedTuple):
-    """A thread's segments, each with the op node it belongs to (NONE: no op) and its part of the
-    host's time, an index into `HOST_PARTS`, NONE where nothing was recorded.
+    """A thread's segments, each with the innermost node, the op node it belongs to (NONE: no op),
+    and its part of the host's time, an index into `HOST_PARTS`, NONE where nothing was recorded.
     """
 
     begin: Ints
     end: Ints
+    node: Ints
     op: Ints
     part: Ints
 
@@ -48,7 +49,7 @@ def _owned(segments: Segments, nesting: Nesting, part: Ints, ops: Ints, starts: 
     leading = np.flatnonzero((op == NONE) & (kind == _PYTHON))
     coming = np.searchsorted(starts, segments.begin[leading], side="left")
     op[leading] = np.concatenate([ops, [NONE]])[coming]
-    return Owned(segments.begin, segments.end, op, kind)
+    return Owned(*segments, op, kind)
 
 
 def _parts(trace: Trace, nesting: Nesting) -> Ints:

@@ -38,7 +38,8 @@ class Nesting:
 
     `span` and `call` are the places of each node in the trace's columns, NONE where it is the
     other; `of_span` and `of_call` lead back. `parent` is the node each began in, `op` the nearest
-    op at or above it, `frame` the nearest op or Python frame; NONE where there is none. `segments`
+    op at or above it, `frame` the nearest op or Python frame, `annotation` the nearest annotation
+    that is no step; NONE where there is none. `segments`
     cover each thread that has a node from 0 to just after the trace's end. `crossing` counts nodes
     that outlast the one they began in.
     """
@@ -50,6 +51,7 @@ class Nesting:
     parent: Ints
     op: Ints
     frame: Ints
+    annotation: Ints
     segments: dict[int, Segments]
     crossing: int
 
@@ -99,6 +101,7 @@ def nest(trace: Trace) -> Nesting:
         parent=parent,
         op=_nearest(parent, is_op),
         frame=_nearest(parent, is_op | is_frame),
+        annotation=_nearest(parent, nodes.kind == SpanKind.ANNOTATION),
         segments=_segments(edges, owner, trace.end_ns + 1),
         crossing=int(crossing.sum()),
     )

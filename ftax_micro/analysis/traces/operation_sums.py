@@ -19,12 +19,15 @@ from ftax_micro.analysis.traces.timeline import Timeline
 from ftax_micro.analysis.traces.windows import Window
 
 HostParts = NDArray[np.int64]
+# More names than this are numbers of something, and no answer to who spent the time.
+_MOST_ANNOTATIONS = 200
 
 
 class OperationSums:
     """Arrays over places, ``device index × rows + row``.
 
-    Rows are the ops by name (`names`), then `outside` any op, `unrecorded` and `without_call`.
+    Rows are the ops by name, then the annotations that have time in no op (`names` has both, and
+    the ops are `ops`), then `outside` any of them, `unrecorded` and `without_call`.
     `devices` are those of the steps, and None behind several, for threads that launch nothing.
     `host_ns` is (`HOST_PARTS`, places); `delay_ns` the median launch delay where there is a launch,
     `libraries` those whose kernels ran.
@@ -33,14 +36,7 @@ class OperationSums:
     def __init__(self, trace: Trace, steps: Sequence[Step], correlation: Correlation) -> None:
         self.nesting = nest(trace)
         self._trace, self._correlation = trace, correlation
-        ops = np.unique(trace.spans.name[trace.spans.kind == SpanKind.OP]).astype(np.int64)
-        self.names = [trace.names[each] for each in ops.tolist()]
-        self.outside, self.unrecorded, self.without_call = range(len(ops), len(ops) + 3)
-        self.rows = len(ops) + 3
-        name = look_up(
-            trace.spans.name.astype(np.int64), look_up(self.nesting.span, self.nesting.op)
-        )
-        self._row = np.where(self.nesting.op == NONE, self.outside, np.searchsorted(ops, name))
+        self._row = self._rows_of_nodes()
         self.devices: list[int | None] = sorted({each.device for each in steps}, key=_number)
         self._next = _NextLaunch(trace, correlation, self.devices)
         # The steps of a window on all its devices follow each other.
@@ -53,6 +49,27 @@ class OperationSums:
         self._add_host_time()
         self._add_device_work(steps)
         self._add_exposed(steps)
+
+    def _rows_of_nodes(self) -> Ints:
+        """The row of each node."""
+        spans, nesting = self._trace.spans, self.nesting
+        ops, annotations = (
+            np.unique(spans.name[spans.kind == kind]).astype(np.int64)
+            for kind in (SpanKind.OP, SpanKind.ANNOTATION)
+        )
+        if len(annotations) > _MOST_ANNOTATIONS:
+            annotations = annotations[:0]
+        self.names = [self._trace.names[each] for each in [*ops.tolist(), *annotations.tolist()]]
+        self.ops, number = len(ops), len(self.names)
+        self.outside, self.unrecorded, self.without_call = range(number, number + 3)
+        self.rows = number + 3
+        row = np.full(len(nesting.op), self.outside)
+        if len(annotations):
+            name = look_up(spans.name.astype(np.int64), look_up(nesting.span, nesting.annotation))
+            noted = self.ops + np.searchsorted(annotations, name)
+            row = np.where(nesting.annotation == NONE, row, noted)
+        name = look_up(spans.name.astype(np.int64), look_up(nesting.span, nesting.op))
+        return np.where(nesting.op == NONE, row, np.searchsorted(ops, name))
 
     def used(self) -> list[int]:
         """The places of which there is anything to say."""
@@ -79,9 +96,13 @@ class OperationSums:
         wanted = np.array([_place(names, each.process) for each in windows], dtype=np.int64)[which]
         process = np.array([_place(names, each) for each in names])[spans.thread[index]]
         index = index[(wanted == NONE) | (wanted == process)]
-        index = index[spans.kind[index] == SpanKind.OP]
+        row = look_up(self._row, self.nesting.of_span[index])
+        # Annotations in an op, and all that has no row of its own, is nothing to count.
+        noted = (spans.kind[index] == SpanKind.ANNOTATION) & (row >= self.ops)
+        counts = (spans.kind[index] == SpanKind.OP) | (noted & (row < self.outside))
+        index, row = index[counts], row[counts]
         device = self._next.device(spans.thread[index], spans.start_ns[index])
-        self.calls = self._sum(device * self.rows + self._row[self.nesting.of_span[index]])
+        self.calls = self._sum(device * self.rows + row)
 
     def _add_host_time(self) -> None:
         """What of each thread's segments lies in a window."""
@@ -98,9 +119,9 @@ class OperationSums:
 
     def _place(self, thread: int, owned: Owned, segment: Ints, device: int | None = None) -> Ints:
         """The place that some segments count for; `device`: the index of the one that waited."""
-        op = owned.op[segment]
-        none = np.where(owned.part[segment] == NONE, self.unrecorded, self.outside)
-        row = np.where(op == NONE, none, look_up(self._row, op))
+        op, node = owned.op[segment], owned.node[segment]
+        row = look_up(self._row, np.where(op == NONE, node, op))
+        row = np.where((op == NONE) & (node == NONE), self.unrecorded, row)
         if device is not None:
             return device * self.rows + row
         start = look_up(self._trace.spans.start_ns, look_up(self.nesting.span, op))
@@ -114,8 +135,7 @@ class OperationSums:
         device = np.repeat(
             [self.devices.index(each.device) for each in steps], [len(each.index) for each in steps]
         ).astype(np.int64)
-        op = self.nesting.op_of_call(call[index])
-        row = np.where(op == NONE, self.outside, look_up(self._row, op))
+        row = look_up(self._row, look_up(self.nesting.of_call, call[index]))
         place = device * self.rows + np.where(call[index] == NONE, self.without_call, row)
         took = operations.duration_ns[index]
         kernel = operations.kind[index] == OperationKind.KERNEL

@@ -38,9 +38,10 @@ _APART = (OUTSIDE, UNRECORDED, WITHOUT_CALL)
 class OperationRow:
     """The sums of one op over all steps, on one device; times in seconds.
 
-    `op` is its name. What is in no op has `apart` instead: `OUTSIDE` for annotations, Python frames
-    and launches; `UNRECORDED` where a device waited for a thread in nothing at all; `WITHOUT_CALL`
-    for device operations whose host call is not in the trace. `calls` counts the times it began,
+    `op` is its name. What is in no op has `apart` instead: `OUTSIDE` for Python frames, launches
+    and annotations, each of these with a row and its name as `annotation`, unless there are very
+    many; `UNRECORDED` where a device waited for a thread in nothing at all; `WITHOUT_CALL` for
+    device operations whose host call is not in the trace. `calls` counts the times it began,
     `launches` the calls in it that gave the device something to do, `operations` what that did.
     Host time in the steps, of all threads: `dispatch_s` its own code, less ops and calls in it;
     `python_s` Python frames (`host_time`); `launch_s` in calls that launch, `other_call_s` in other
@@ -55,6 +56,7 @@ class OperationRow:
     device: int | None
     op: str | None
     apart: str | None
+    annotation: str | None
     calls: int
     launches: int
     operations: int
@@ -121,7 +123,9 @@ def per_operation(
 
 def _row(sums: OperationSums, place: int) -> OperationRow:
     device, number = divmod(place, sums.rows)
-    apart = None if number < len(sums.names) else _APART[number - len(sums.names)]
+    name = sums.names[number] if number < len(sums.names) else None
+    apart = OUTSIDE if name is not None else _APART[number - len(sums.names)]
+    is_op = number < sums.ops
 
     def seconds(values: HostParts, part: int | None = None) -> float:
         return int(values[place] if part is None else values[part, place]) * NS
@@ -131,8 +135,9 @@ def _row(sums: OperationSums, place: int) -> OperationRow:
     dispatch_s, python_s, launch_s, other_call_s, blocked_s = parts
     return OperationRow(
         device=sums.devices[device],
-        op=None if apart else sums.names[number],
-        apart=apart,
+        op=name if is_op else None,
+        apart=None if is_op else apart,
+        annotation=None if is_op else name,
         calls=int(sums.calls[place]),
         launches=int(sums.launches[place]),
         operations=int(sums.operations[place]),

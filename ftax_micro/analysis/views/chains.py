@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ftax_micro.analysis.bounds_view import case_label
-from ftax_micro.analysis.chain_rows import ChainRow, Chains, case_chains
+from ftax_micro.analysis.chain_rows import STREAMS, ChainRow, Chains, case_chains
 from ftax_micro.analysis.chains import LEAST_REPEATS, LONGEST
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
 from ftax_micro.analysis.names import kernel_name, legible
@@ -160,6 +160,11 @@ def _below(found: _Found) -> list[str]:
             f"{name}: fusing {_number(len(chains.rows))} saves {_interval(chains.together)} of "
             f"{format_seconds(chains.latency.value)}{idle}"
         )
+        if chains.idle is not None and chains.together.value > chains.idle.value:
+            why = ""
+            if STREAMS in chains.notes:
+                why = ": the rest is streams side by side, if none waits for another"
+            lines.append(f"{name}: that is more than the device was idle{why}")
     if saving < len(chains.rows):
         lines.append(
             f"{name}: fusing {_number(len(chains.rows) - saving)} saves nothing, since the device "

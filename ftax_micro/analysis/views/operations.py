@@ -71,7 +71,9 @@ def _row(source: str, row: OperationRow, table: OperationTable) -> Row:
 
 
 def _name(row: OperationRow) -> str:
-    return f"({row.apart})" if row.op is None else legible(row.op)
+    if row.op is not None:
+        return legible(row.op)
+    return f"({row.apart})" if row.annotation is None else f"(in {legible(row.annotation)})"
 
 
 def _below(name: str, table: OperationTable, has_device: bool) -> list[str]:
