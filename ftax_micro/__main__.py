@@ -29,9 +29,10 @@ _USAGE = """\
 usage: ftax-micro [COMMAND] [options]
 
 Measure the framework tax: what software adds to the latency of a model. Without a
-command, the main job: what one launch costs on this machine, then a small and a
-large BERT in every execution mode that can run here; three minutes at most on a
-laptop. Models need torch: pip install 'ftax-micro[models]'.
+command, the main job: what one launch costs on this machine, a small and a large
+BERT in every execution mode that can run here, what binds each of them, and what
+to do about it; three minutes at most on a laptop. Models need torch: pip install
+'ftax-micro[models]'.
 
 commands:
 {commands}
@@ -48,7 +49,7 @@ options of the main job:
   --show FILE      measure nothing; show a result saved with -o
 
 examples:
-  ftax-micro                           floor and models of this machine
+  ftax-micro                           floor, models and advice for this machine
   ftax-micro -o machine.json           keep every raw sample
   ftax-micro doctor                    what can run here
   ftax-micro launch_floor -o a.json    the floor alone, more closely

@@ -244,6 +244,17 @@ def test_of_a_step_upper_limits_are_told() -> None:
     assert "one graph of all its operations would save at most 65.0 µs" in " ".join(lines)
 
 
+def test_kernels_of_other_steps_may_get_faster_too() -> None:
+    occupied = Estimate(10 * US, 9 * US, 11 * US)
+    faster = only(advise_steps([step("s", 100, occupied=occupied)]), FasterDevice, "trace")
+    assert faster.limit == (micro(30), micro(29), micro(31))
+
+
+def test_of_an_invalid_step_nothing_is_promised() -> None:
+    found = advise_steps([step("s", 100, regime="invalid", why="its device bound is 120.0%")])
+    assert not any(isinstance(each, (FasterDevice, OneGraph)) for each in found)
+
+
 def test_what_the_device_waits_for_is_told_with_its_largest_cause() -> None:
     waiting = only(advise_steps([step("s", 100)]), Waiting, "trace")
     assert waiting.saving.value == micro(80)

@@ -28,8 +28,11 @@ def advise_row(row: BoundRow, name: str, device: str, *, told: bool = True) -> I
         return
     yield _binding(row, device, None, where)
     yield from _waiting(row, where)
+    if row.regime == "invalid":  # what rests on a wrong bound is wrong too
+        return
     if row.busy is not None:
-        half, whole = _scaled(row.busy, 0.5), row.busy
+        whole = row.busy if row.occupied is None else _sum(row.busy, row.occupied)
+        half = _scaled(whole, 0.5)
         yield FasterDevice(
             latency=row.latency,
             saving=half,
@@ -64,7 +67,7 @@ def advise_case(
         yield NoAdvice(subject=_BINDS, reason=found.reason or "its bounds are not known", **where)
         return
     yield _binding(row, found.case.device, found, where)
-    if row.regime == "invalid" or not changes:  # what rests on a wrong bound is wrong too
+    if row.regime == "invalid" or not changes:
         return
     if found.case.device == "cpu":
         yield from _inline(found, row, where)
@@ -175,6 +178,13 @@ def _why_not_predicted(found: CaseBounds) -> str | None:
 def _scaled(value: Estimate, factor: float) -> Estimate:
     """`value` times a positive factor."""
     return Estimate(*(None if each is None else each * factor for each in value))  # type: ignore[arg-type]
+
+
+def _sum(a: Estimate, b: Estimate) -> Estimate:
+    """Both, with an interval that is never too narrow."""
+    low = None if a.low is None or b.low is None else a.low + b.low
+    high = None if a.high is None or b.high is None else a.high + b.high
+    return Estimate(a.value + b.value, low, high)
 
 
 def _over(part: Estimate, whole: Estimate) -> Estimate:

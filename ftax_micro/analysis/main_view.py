@@ -14,6 +14,7 @@ from ftax_micro.analysis.ladder_view import LadderView, ladder_view
 from ftax_micro.analysis.latency_view import CaseSummary, LatencyView, latency_view
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
 from ftax_micro.analysis.views.advice import advice_sheet
+from ftax_micro.analysis.views.reasons import Subject, reason_lines
 from ftax_micro.records import Case
 from ftax_micro.results import Result
 
@@ -75,19 +76,25 @@ def main_view(result: Result) -> MainView:
 def _bounds_sheet(bounds: list[CaseBounds]) -> Sheet:
     pairs = zip(bounds, rows_of_cases("", bounds), strict=True)
     known = [(found.case, row) for found, row in pairs if row.latency is not None]
-    lines = (f"{_LEGEND}; {_TWINS}" if any(_inline(case) for case, _ in known) else _LEGEND,)
+    legend = f"{_LEGEND}; {_TWINS}" if any(_inline(case) for case, _ in known) else _LEGEND
+    subjects = [_subject(case) for case, _ in known]
+    notes = [(_subject(case), note) for case, row in known for note in row.notes]
     return Sheet(
         "bounds",
         "What binds the models" if known else None,
         _COLUMNS,
         tuple(_row(*each) for each in known),
-        lines if known else (),
+        (legend, *reason_lines(notes, subjects)) if known else (),
     )
 
 
 def _row(case: Case, row: BoundRow) -> Row:
     own = (case.model, case.mode, row.latency, row.device_bound, row.tax, row.tax_share)
-    return Row((*own, row.regime), lines=tuple(f"{case.model} {case.mode}: {n}" for n in row.notes))
+    return Row((*own, row.regime))
+
+
+def _subject(case: Case) -> Subject:
+    return Subject(case.model, case.mode)
 
 
 def _inline(case: Case) -> bool:
