@@ -148,7 +148,12 @@ def test_tables_name_the_file_where_there_are_several(
     assert "source" not in run(saved)[1]
     out = run(saved, other, "--view", "bounds")[1]
     assert out.startswith("source")
-    assert str(other) in out
+    assert f"{other}: bert_tiny cuda:0 fp32 batch 1 eager: framework-bound, " in out
+    for view in ("bounds", "estimates", "splits", "indices", "what_if"):
+        out = run(saved, other, "--view", view)[1]
+        # Of the same case in two files, each is named, and none is counted as the other.
+        lines = [line for line in out.splitlines() if line.startswith(f"{saved}: bert_tiny")]
+        assert any(f"{other}: bert_tiny cuda:0 fp32 batch 1" in line for line in lines), view
 
 
 def test_the_floor_of_another_machine_answers_what_if(

@@ -44,27 +44,28 @@ def build(question: Question) -> Sheet:
     }
     rows += [row for each in traces.values() for row in each.rows]
     names = [row.source for row in rows]
-    lines = (*_of_traces(traces, named=not one_source(names)), *_reasons(rows))
+    subjects = [_subject(row, question.prefix(row.source)) for row in rows]
+    lines = (*_of_traces(traces, named=not one_source(names)), *_reasons(subjects, rows))
     columns = (named_source(COLUMNS[0], names), *COLUMNS[1:])
-    return Sheet("bounds", None, columns, tuple(map(_row, rows)), lines)
+    return Sheet("bounds", None, columns, tuple(map(_row, subjects, rows)), lines)
 
 
 VIEW = View("latency, bounds, framework tax and regime", build)
 
 
-def _row(row: BoundRow) -> Row:
+def _row(subject: Subject, row: BoundRow) -> Row:
     cells = (
         *(row.source, row.case, row.mode, row.latency, row.device_bound),
         *(row.launch_bound, row.graph_bound, row.busy, row.idle, row.launches, row.tax),
         *(row.tax_share, row.regime, row.status, row.reason, row.paper_regime, row.operations),
         *(row.occupied, row.launch_delay, row.queue_depth),
     )
-    return Row(cells, row.latency is not None, tuple(_sentences(row)))
+    return Row(cells, row.latency is not None, tuple(_sentences(subject, row)))
 
 
-def _sentences(row: BoundRow) -> list[str]:
+def _sentences(subject: Subject, row: BoundRow) -> list[str]:
     """Why it is what it is."""
-    name = _joined(row)
+    name = " ".join(part for part in subject if part)
     lines = [f"{name}: {row.regime}, {row.why}"] if row.why else []
     causes = [f"{cause} {format_seconds(part)}" for cause, part in row.idle_by_cause if part]
     notes = [f"idle by cause: {', '.join(causes)}"] if causes else []
@@ -81,18 +82,14 @@ def _of_traces(traces: Mapping[str, TraceRows], *, named: bool) -> list[str]:
     ]
 
 
-def _joined(row: BoundRow) -> str:
-    return " ".join(part for part in _subject(row) if part)
+def _subject(row: BoundRow, prefix: str) -> Subject:
+    return Subject(prefix + row.case, None if row.mode == "trace" else row.mode)
 
 
-def _subject(row: BoundRow) -> Subject:
-    return Subject(row.case, None if row.mode == "trace" else row.mode)
-
-
-def _reasons(rows: Sequence[BoundRow]) -> list[str]:
+def _reasons(subjects: Sequence[Subject], rows: Sequence[BoundRow]) -> list[str]:
     told = [
-        (_subject(row), f"{'no bounds' if row.status == 'ok' else row.status}, {row.reason}")
-        for row in rows
+        (subject, f"{'no bounds' if row.status == 'ok' else row.status}, {row.reason}")
+        for subject, row in zip(subjects, rows, strict=True)
         if row.reason
     ]
-    return reason_lines(told, [_subject(row) for row in rows])
+    return reason_lines(told, subjects)

@@ -80,6 +80,11 @@ class Question:
                 found.append(Models(name, result, floor, ladder))
         return found
 
+    def prefix(self, source: str) -> str:
+        """What stands before a case in a sentence: its file, where several have cases or steps."""
+        told = [name for name, result in self.results if result.cases]
+        return f"{source}: " if len(told) + len(self.traces) > 1 else ""
+
     def floor_of(self, result: Result) -> Result:
         """Whose floor rows count for `result`: those given, else its own, else those of another
         result of its machine. Where there are none, its own, which has none.

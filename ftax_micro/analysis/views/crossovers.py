@@ -39,7 +39,7 @@ def build(question: Question) -> Sheet:
         for models in question.models
         for each in crossovers(models.result.cases, models.result.plan.confidence)
     ]
-    subjects = [_subject(each.sweep) for _, each in found]
+    subjects = [_subject(each.sweep, question.prefix(source)) for source, each in found]
     reasons = [
         (subject, f"no crossover, {each.crossover.reason}")
         for subject, (_, each) in zip(subjects, found, strict=True)
@@ -49,29 +49,31 @@ def build(question: Question) -> Sheet:
     if question.models and not found:
         lines.append(NO_SWEEP)
     columns = (named_source(COLUMNS[0], [name for name, _ in found]), *COLUMNS[1:])
-    rows = tuple(_row(name, each) for name, each in found)
+    rows = tuple(
+        _row(source, subject, each) for subject, (source, each) in zip(subjects, found, strict=True)
+    )
     return Sheet("crossovers", None, columns, rows, (*lines, *traces_aside(question)))
 
 
 VIEW = View("where sweeps change their regime, by a law through their points", build)
 
 
-def _row(source: str, found: SweepCrossover) -> Row:
+def _row(source: str, subject: Subject, found: SweepCrossover) -> Row:
     sweep, crossover = found.sweep, found.crossover
     cells = (
         *(source, _model(sweep), sweep.mode, sweep.device, sweep.dtype, sweep.axis),
         *(crossover.points, crossover.law, crossover.x, crossover.plateau, crossover.intercept),
         *(crossover.slope, crossover.worst_residual, crossover.reason),
     )
-    return Row(cells, crossover.fixed is not None, tuple(_sentences(sweep, crossover)))
+    return Row(cells, crossover.fixed is not None, tuple(_sentences(subject, sweep, crossover)))
 
 
-def _sentences(sweep: Sweep, crossover: Crossover) -> list[str]:
+def _sentences(subject: Subject, sweep: Sweep, crossover: Crossover) -> list[str]:
     x, fixed, slope = crossover.x, crossover.fixed, crossover.slope
     if x is None or fixed is None or slope is None:
         return []
     end = x.value if x.low is None else x.low
-    name = " ".join(part for part in _subject(sweep) if part)
+    name = f"{subject.case} {subject.mode}"
     more = f"each one more takes {format_seconds(slope.value)}"
     if crossover.law == "max":
         stays = f"latency stays at {format_seconds(fixed.value)}"
@@ -85,5 +87,6 @@ def _model(sweep: Sweep) -> str:
     return " ".join([sweep.model, *sizes, *([sweep.lengths] if sweep.lengths else [])])
 
 
-def _subject(sweep: Sweep) -> Subject:
-    return Subject(f"{_model(sweep)} {sweep.device} {sweep.dtype} over {sweep.axis}", sweep.mode)
+def _subject(sweep: Sweep, prefix: str) -> Subject:
+    case = f"{_model(sweep)} {sweep.device} {sweep.dtype} over {sweep.axis}"
+    return Subject(f"{prefix}{case}", sweep.mode)

@@ -28,6 +28,8 @@ COLUMNS = (
 # The model's own test: neither host time nor exposed time.
 _MODEL, _LATENCY = "pipeline_model", "latency"
 _BASIS = "the pipeline model, from the host's times, the kernels' durations and the floor"
+# Source, case, mode.
+_Head = tuple[str, str, str]
 _WORDS = {
     "host_s": "host time",
     "sweep": "the sweep",
@@ -52,10 +54,11 @@ def build(question: Question) -> Sheet:
     for models in question.models:
         by_case = {id(each.case): each for each in models.bounds}
         for times in _times(models):
-            subject = Subject(case_label(times.case), times.case.mode)
+            case = case_label(times.case)
+            subject = Subject(question.prefix(models.source) + case, times.case.mode)
             subjects.append(subject)
             found.append((times, by_case[id(times.case)]))
-            rows += _rows(models.source, subject, *found[-1])
+            rows += _rows((models.source, case, times.case.mode), subject, *found[-1])
             reasons += [(subject, reason) for reason in _reasons(times)]
     columns = (named_source(COLUMNS[0], [each.source for each in question.models]), *COLUMNS[1:])
     told = reason_lines(reasons, subjects)
@@ -102,14 +105,14 @@ def _reasons(times: FrameworkTimes) -> list[str]:
 
 
 def _rows(
-    source: str, subject: Subject, times: FrameworkTimes, bounds: CaseBounds
+    head: _Head, subject: Subject, times: FrameworkTimes, bounds: CaseBounds
 ) -> Sequence[Row]:
     name = f"{subject.case} {subject.mode}"
     said = {each.name: [] for each in times.estimates}  # type: dict[str, list[str]]
     parts = {each.name for each in times.estimates if each.is_part}
     for each in times.agreements:
         said[each.second].append(f"{name}: {_verdict(each, parts)}")
-    rows = [_row(source, subject, each, said[each.name]) for each in times.estimates]
+    rows = [_row(head, each, said[each.name]) for each in times.estimates]
     if bounds.predicted is not None and bounds.prediction_error is not None:
         error = bounds.prediction_error
         line = (
@@ -117,13 +120,13 @@ def _rows(
             f"{format_seconds(bounds.predicted.model.value)}, {abs(error):.1%} "
             f"{'above' if error > 0 else 'below'} the measured one"
         )
-        cells = (source, *subject, _LATENCY, _MODEL, bounds.predicted.model, _BASIS, None)
+        cells = (*head, _LATENCY, _MODEL, bounds.predicted.model, _BASIS, None)
         rows.append(Row(cells, lines=(line,)))
     return rows
 
 
-def _row(source: str, subject: Subject, each: FrameworkTime, lines: Sequence[str]) -> Row:
-    cells = (source, *subject, each.family, each.name, each.seconds, each.basis, each.reason)
+def _row(head: _Head, each: FrameworkTime, lines: Sequence[str]) -> Row:
+    cells = (*head, each.family, each.name, each.seconds, each.basis, each.reason)
     return Row(cells, each.seconds is not None, tuple(lines))
 
 

@@ -52,9 +52,10 @@ def build(question: Question) -> Sheet:
         )
     ]
     found += [(name, row) for name, trace in question.traces for row in _of_trace(question, trace)]
-    subjects = [_subject(row) for _, row in found]
-    reasons = [(_subject(row), reason) for _, row in found for reason in _reasons(row)]
-    rows = tuple(_row(source, row) for source, row in found)
+    subjects = [Subject(question.prefix(source) + row.case, row.mode) for source, row in found]
+    pairs = list(zip(subjects, found, strict=True))
+    reasons = [(subject, reason) for subject, (_, row) in pairs for reason in _reasons(row)]
+    rows = tuple(_row(source, subject, row) for subject, (source, row) in pairs)
     lines = SOURCES if any(row.shown for row in rows) else ()
     columns = (named_source(COLUMNS[0], [source for source, _ in found]), *COLUMNS[1:])
     lines = (*lines, *reason_lines(reasons, subjects, "rows"))
@@ -72,7 +73,7 @@ def _of_trace(question: Question, trace: Trace) -> list[IndexRow]:
     return indices_of_trace(trace, question.windows(trace), null)
 
 
-def _row(source: str, row: IndexRow) -> Row:
+def _row(source: str, subject: Subject, row: IndexRow) -> Row:
     found = row.indices
     if found is None:
         return Row((source, row.case, row.mode, *[None] * 10, row.reason), False)
@@ -82,12 +83,12 @@ def _row(source: str, row: IndexRow) -> Row:
         *(found.host_wait, found.kernel_wait, found.other_wait),
         *(found.negative_launches, found.without_launch, "; ".join(_reasons(row)) or None),
     )
-    return Row(cells, lines=tuple(_sentences(row)))
+    return Row(cells, lines=tuple(_sentences(subject, row)))
 
 
-def _sentences(row: IndexRow) -> Sequence[str]:
+def _sentences(subject: Subject, row: IndexRow) -> Sequence[str]:
     """What TKLQT leaves out or takes in that it should not."""
-    found, name = row.indices, " ".join(part for part in _subject(row) if part)
+    found, name = row.indices, " ".join(part for part in subject if part)
     lines = []
     if found is not None and found.negative_launches:
         lines.append(
@@ -105,7 +106,3 @@ def _reasons(row: IndexRow) -> list[str]:
     if row.indices is None:
         return [f"no indices, {row.reason}"]
     return [f"no {name.upper()}, {why}" for name, why in row.indices.reasons]
-
-
-def _subject(row: IndexRow) -> Subject:
-    return Subject(row.case, row.mode)

@@ -35,8 +35,15 @@ def build(question: Question) -> Sheet:
         for split in splits(models.result.cases, models.ladder, models.result.plan.confidence)
     ]
     rows = tuple(row for source, split in found for row in _rows(source, split))
-    reasons = [(_subject(split), reason) for _, split in found for reason in _reasons(split)]
-    subjects = [_subject(split) for _, split in found]
+    subjects = [
+        Subject(question.prefix(source) + case_label(split.case), split.case.mode)
+        for source, split in found
+    ]
+    reasons = [
+        (subject, reason)
+        for subject, (_, split) in zip(subjects, found, strict=True)
+        for reason in _reasons(split)
+    ]
     columns = (named_source(COLUMNS[0], [source for source, _ in found]), *COLUMNS[1:])
     lines = [WAYS] if any(row.shown for row in rows) else []
     lines += reason_lines(reasons, subjects)
@@ -48,7 +55,7 @@ VIEW = View("host time by layer: Python, dispatcher, launch path", build)
 
 def _rows(source: str, split: Split) -> list[Row]:
     whole = split.whole
-    head = (source, *_subject(split))
+    head = (source, case_label(split.case), split.case.mode)
     if split.reason is not None:
         return [Row((*head, _WHOLE, None, whole.seconds, None, whole.basis, split.reason), False)]
     rows = [Row((*head, _WHOLE, None, whole.seconds, None, whole.basis, None))]
@@ -70,7 +77,3 @@ def _reasons(split: Split) -> list[str]:
 
 def _words(layer: str) -> str:
     return layer.replace("_", " ")
-
-
-def _subject(split: Split) -> Subject:
-    return Subject(case_label(split.case), split.case.mode)

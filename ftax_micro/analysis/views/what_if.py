@@ -39,9 +39,13 @@ def build(question: Question) -> Sheet:
             models.result, models.floor, models.bounds, question.other_floors(models.result)
         )
     ]
-    rows = tuple(row for source, each in found for row in _rows(source, each))
-    reasons = [(_subject(each), reason) for _, each in found for reason in _reasons(each)]
-    subjects = [_subject(each) for _, each in found]
+    subjects = [
+        Subject(question.prefix(source) + case_label(each.case), each.case.mode)
+        for source, each in found
+    ]
+    pairs = list(zip(subjects, found, strict=True))
+    rows = tuple(row for subject, (source, each) in pairs for row in _rows(source, subject, each))
+    reasons = [(subject, reason) for subject, (_, each) in pairs for reason in _reasons(each)]
     columns = (named_source(COLUMNS[0], [source for source, _ in found]), *COLUMNS[1:])
     lines = [MEANING] if any(row.shown for row in rows) else []
     lines += reason_lines(reasons, subjects)
@@ -51,30 +55,30 @@ def build(question: Question) -> Sheet:
 VIEW = View("latency with faster kernels, one graph, another batch or machine", build)
 
 
-def _rows(source: str, found: CaseChanges) -> list[Row]:
-    head = (source, *_subject(found))
+def _rows(source: str, subject: Subject, found: CaseChanges) -> list[Row]:
+    head = (source, case_label(found.case), found.case.mode)
     shown = found.latency is not None
     rows = [Row((*head, *_AS_IT_IS, found.latency, None, None, found.reason), shown)]
-    return rows + [_row(head, each) for each in found.changes]
+    return rows + [_row(head, subject, each) for each in found.changes]
 
 
-def _row(head: tuple[str, str, str | None], each: WhatIf) -> Row:
+def _row(head: tuple[str, str, str], subject: Subject, each: WhatIf) -> Row:
     found = each.prediction
     if found is None:
         return Row((*head, each.name, each.words, None, None, None, each.reason), False)
     cells = (*head, each.name, each.words, found.latency, found.saved, each.share, None)
-    return Row(cells, lines=tuple(_sentences(head, each)))
+    return Row(cells, lines=tuple(_sentences(subject, each)))
 
 
-def _sentences(head: tuple[str, str, str | None], each: WhatIf) -> Sequence[str]:
+def _sentences(subject: Subject, each: WhatIf) -> Sequence[str]:
     """What a larger batch comes to for an example."""
     if each.prediction is None or each.share is None or each.examples == 1:
         return []
     longer, less = -each.share.value, 1 - (1 - each.share.value) / each.examples
     single = format_seconds(each.prediction.latency.value / each.examples)
     return [
-        f"{head[1]} {head[2]}: {each.words} takes {longer:.1%} longer, which is {single} an "
-        f"example, {less:.1%} less"
+        f"{subject.case} {subject.mode}: {each.words} takes {longer:.1%} longer, which is {single} "
+        f"an example, {less:.1%} less"
     ]
 
 
@@ -82,7 +86,3 @@ def _reasons(found: CaseChanges) -> list[str]:
     if found.reason is not None:
         return [f"no prediction, {found.reason}"]
     return [f"no answer for {each.words}, {each.reason}" for each in found.changes if each.reason]
-
-
-def _subject(found: CaseChanges) -> Subject:
-    return Subject(case_label(found.case), found.case.mode)
