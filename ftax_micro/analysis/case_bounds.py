@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -41,9 +42,9 @@ class CaseBounds:
 
     `launches` counts the host calls that gave the device something to do, `operations` what it did,
     `busy` the time it had something to do, under the tracer; `idle` is latency less busy.
-    `predicted` is what the pipeline model makes of the host's times and the durations, and
-    `prediction_error` how far that is from the latency, relative. `traced_ratio` is the latency
-    under the tracer over that without. `notes` are what a reader has to know, in sentences.
+    `predicted` is what the pipeline model makes of the host's times and the durations, by `predict`
+    (None: it cannot). `traced_ratio` is the latency under the tracer over that without. `notes` are
+    what a reader has to know, in sentences.
     """
 
     case: Case
@@ -55,10 +56,21 @@ class CaseBounds:
     operations: int | None = None
     busy: Estimate | None = None
     idle: Estimate | None = None
-    predicted: Prediction | None = None
-    prediction_error: float | None = None
     traced_ratio: float | None = None
     notes: tuple[str, ...] = ()
+    predict: Callable[[], Prediction] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def predicted(self) -> Prediction | None:
+        """Computed when it is asked for: it takes half as long as all bounds together."""
+        return None if self.predict is None else self.predict()
+
+    @property
+    def prediction_error(self) -> float | None:
+        """How far `predicted` is from the latency, relative."""
+        if self.predicted is None or self.bounds is None:
+            return None
+        return self.predicted.model.value / self.bounds.latency.value - 1
 
 
 def result_bounds(result: Result, floor: Result | None = None) -> list[CaseBounds]:
@@ -205,9 +217,8 @@ def _on_device(
     bounds = cuda_bounds(work, latency, floor, confidence, seed)
     busy = stats.median_interval(found.busy_s, confidence)
     use = roofline_use(case, rooflines, busy.value)
-    predicted, why = None, bounds.reasons.get("device" if not work.replays else "own")
-    if why is None:
-        predicted = what_if(work, latency, floor, None, host, confidence, seed)
+    why = bounds.reasons.get("device" if not work.replays else "own")
+    predict = partial(what_if, work, latency, floor, None, host, confidence, seed)
     middle = bounds.latency.value
     return CaseBounds(
         case,
@@ -219,8 +230,7 @@ def _on_device(
         operations=len(found.operations),
         busy=busy,
         idle=stats.difference(bounds.latency, busy),
-        predicted=predicted,
-        prediction_error=None if predicted is None else predicted.model.value / middle - 1,
+        predict=predict if why is None else None,
         traced_ratio=float(np.median(found.latency_s)) / middle,
         notes=(*bounds.assumed, *_notes(bounds, work, hosted=bool(host))),
     )

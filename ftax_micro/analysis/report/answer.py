@@ -1,53 +1,71 @@
-"""The answer in words: what binds, what the tax is, and which mode is fastest."""
+"""The answer in words: what binds, what the tax is, which mode is fastest, and what to do."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ftax_micro.analysis.bounds_view import case_label
+from ftax_micro.analysis.advice import Advice, NoAdvice
+from ftax_micro.analysis.advice_text import sentence, together
+from ftax_micro.analysis.advisor import advise_steps
 from ftax_micro.analysis.case_bounds import CaseBounds
-from ftax_micro.analysis.hinge import SweepCrossover
-from ftax_micro.analysis.latency_view import CaseSummary
-from ftax_micro.analysis.report.latencies import crossing
 from ftax_micro.analysis.report.material import Material, Materials, TraceMaterial, device_title
 from ftax_micro.analysis.report.page import Section
 from ftax_micro.units import format_seconds
 
 NOTHING = "The files have no measured values: nothing can be said."
 # Beyond so many sentences of a kind the tables below are read more easily.
-_MOST = 5
-_REFERENCE = "eager"
+_MOST = 6
+# Advice that answers; the rest says what would change it.
+_ANSWERS = ("regime", "mode")
 _FLOOR_ROWS = ("launch_sync", "submit", "to_start", "call_direct")
+_Groups = list[tuple[str, Sequence[str]]]
 
 
 def answer(found: Materials) -> Section:
     """A few sentences for each file, those that say what binds first."""
     results = sorted(found.results, key=lambda each: not any(b.bounds for b in each.bounds))
-    groups = [(each.name, list(_of_result(each))) for each in results]
-    groups += [(each.name, list(_of_trace(each))) for each in found.traces]
+    groups: _Groups = []
+    for result in results:
+        groups += _groups(result.name, list(_of_result(result)), result.advice)
+    for trace in found.traces:
+        groups += _groups(trace.name, list(_of_trace(trace)), advise_steps(trace.rows))
     groups = [(name, lines) for name, lines in groups if lines]
-    missing = None if groups else NOTHING
     heading = "The answer"
-    if len(groups) == 1:
-        return Section("answer", "Answer", heading, groups[0][1])
+    if len(found.results) + len(found.traces) == 1 and groups:
+        (_, lines), *rest = groups
+        rest = [("What would change it", more) for _, more in rest]
+        return Section("answer", "Answer", heading, lines, groups=rest)
+    missing = None if groups else NOTHING
     return Section("answer", "Answer", heading, missing=missing, groups=groups)
 
 
-def _of_result(material: Material) -> Iterator[str]:
-    yield from _regimes(material.bounds)
-    yield from _cut([line for group in _workloads(material) for line in _workload(group)])
-    yield from _cut([line for each in material.crossovers for line in _crossing(each)])
-    yield from _floor(material)
-    yield from _ladder(material)
+def _groups(name: str, told: list[str], advice: Sequence[Advice]) -> _Groups:
+    """What binds behind the first of the sentences `told`, and what would change it apart."""
+    told[1:1] = _sentences([each for each in advice if each.kind in _ANSWERS])
+    more = _sentences([each for each in advice if each.kind not in _ANSWERS])
+    return [(name, told), (f"What would change it: {name}", more)]
+
+
+def _sentences(advice: Sequence[Advice]) -> list[str]:
+    """One for those that are alike; few of each kind."""
+    told = [each for each in advice if each.told and not isinstance(each, NoAdvice)]
+    kinds: dict[str, list[str]] = {}
+    for group in together(told):
+        kinds.setdefault(group[0].kind, []).append(sentence(group) + ".")
+    return [line for lines in kinds.values() for line in _cut(lines)]
 
 
 def _cut(lines: Sequence[str]) -> list[str]:
     left = len(lines) - _MOST
-    return [
-        *lines[:_MOST],
-        *([f"{left} more of this kind are in the tables below."] if left > 0 else []),
-    ]
+    more = [f"{left} more of this kind: python -m ftax_micro.bound_analysis --view advice has all."]
+    return [*lines[:_MOST], *(more if left > 0 else [])]
+
+
+def _of_result(material: Material) -> Iterator[str]:
+    yield from _regimes(material.bounds)
+    yield from _floor(material)
+    yield from _ladder(material)
 
 
 def _regimes(bounds: Sequence[CaseBounds]) -> Iterator[str]:
@@ -56,77 +74,6 @@ def _regimes(bounds: Sequence[CaseBounds]) -> Iterator[str]:
         number = sum(counts.values())
         words = ", ".join(f"{count} {name}" for name, count in counts.most_common())
         yield f"Of {number} {'case' if number == 1 else 'cases'} with bounds: {words}."
-
-
-_Pair = tuple[CaseSummary, CaseBounds | None]
-
-
-def _workloads(material: Material) -> list[list[_Pair]]:
-    """Timed cases of the smallest workload of each model on each device, with their bounds."""
-    bounds = {id(each.case): each for each in material.bounds}
-    groups: dict[tuple[object, ...], list[_Pair]] = {}
-    for row in material.cases:
-        case = row.case
-        if row.latency is not None and not case.twin:
-            key = (case.model, case.device, case.dtype, case.batch, case.sequence, case.lengths)
-            groups.setdefault(key, []).append((row, bounds.get(id(case))))
-    smallest: dict[tuple[str, str], list[_Pair]] = {}
-    for group in groups.values():
-        case = group[0][0].case
-        own = (case.model, case.device)
-        if own not in smallest or _size(group) < _size(smallest[own]):
-            smallest[own] = group
-    return list(smallest.values())
-
-
-def _size(group: Sequence[_Pair]) -> tuple[int, int]:
-    case = group[0][0].case
-    return case.batch, case.sequence or 0
-
-
-def _workload(group: Sequence[_Pair]) -> Iterator[str]:
-    rows = [row for row, _ in group]
-    eager = next((pair for pair in group if pair[0].case.mode == _REFERENCE), group[0])
-    row, bound = eager
-    assert row.latency is not None  # a timed case
-    text = f"{case_label(row.case)} takes {format_seconds(row.latency.value)} in {row.case.mode}"
-    yield f"{text}{_taxed(bound)}{_fastest(rows, row)}."
-
-
-def _taxed(found: CaseBounds | None) -> str:
-    if found is None or found.bounds is None or found.bounds.tax is None:
-        return ""
-    tax, share = found.bounds.tax, found.bounds.tax_share
-    of = "" if share is None else f" ({share.value * 100:.0f} %)"
-    between = ""
-    if tax.low is not None and tax.high is not None:
-        between = f", between {format_seconds(tax.low)} and {format_seconds(tax.high)}"
-    sure = " and not distinguishable from none" if found.bounds.taxed is False else ""
-    regime = f"; it is {found.regime.text}" if found.regime else ""
-    return f", of which {format_seconds(tax.value)}{of} are framework tax{between}{sure}{regime}"
-
-
-def _fastest(rows: Sequence[CaseSummary], eager: CaseSummary) -> str:
-    others = [row for row in rows if row is not eager and row.speedup is not None]
-    best = max(others, key=lambda row: row.speedup.value if row.speedup else 0.0, default=None)
-    if best is None or best.speedup is None or best.latency is None:
-        return ""
-    speedup, mode = best.speedup, best.case.mode
-    own = format_seconds(best.latency.value)
-    if speedup.low is None or speedup.low <= 1:
-        return f"; no mode is faster beyond doubt, {mode} at {own} comes nearest"
-    between = f" ({speedup.low:.2f} … {speedup.high:.2f})"
-    return f"; the fastest mode is {mode} at {own}, {speedup.value:.2f} × as fast{between}"
-
-
-def _crossing(each: SweepCrossover) -> Iterator[str]:
-    swept = each.sweep
-    if each.crossover.x is None or swept.mode != _REFERENCE:
-        return
-    yield (
-        f"{swept.model} {swept.dtype} in {swept.mode} on {swept.device}: {crossing(each)}; below "
-        "it a larger input costs little."
-    )
 
 
 def _floor(material: Material) -> Iterator[str]:

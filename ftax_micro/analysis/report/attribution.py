@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from ftax_micro.analysis.bounds_view import BoundRow, case_label, rows_of_cases
 from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.latency_view import workload_sizes
 from ftax_micro.analysis.report.figure import Axis, Figure, Series, slug
 from ftax_micro.analysis.report.material import Material, Materials, TraceMaterial
 from ftax_micro.analysis.report.page import Section
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
+from ftax_micro.records import Case
 from ftax_micro.stats import Estimate
 from ftax_micro.units import format_seconds
 
@@ -69,17 +71,19 @@ def _bound(material: Material) -> list[CaseBounds]:
 
 def _stacks(found: Materials, material: Material, device: str) -> list[Figure]:
     cases = [each for each in _bound(material) if each.case.device == device]
-    pages = [cases[start : start + MOST_BARS] for start in range(0, len(cases), MOST_BARS)]
+    common, names = _told_apart(cases)
+    starts = range(0, len(cases), MOST_BARS)
     figures = []
-    for number, page in enumerate(pages, 1):
-        part = f"part {number} of {len(pages)}" if len(pages) > 1 else ""
+    for number, start in enumerate(starts, 1):
+        part = f"part {number} of {len(starts)}" if len(starts) > 1 else ""
+        page = cases[start : start + MOST_BARS]
         figures.append(
             Figure(
                 slug("attribution", material.name, device, part and number),
-                found.title(material, f"Latency by cause on {device}", part),
+                found.title(material, f"Latency by cause on {device}", common, part),
                 "stack",
                 Axis("latency", Unit.SECONDS),
-                Axis("case", Unit.TEXT, names=tuple(_name(each) for each in page)),
+                Axis("case", Unit.TEXT, names=tuple(names[start : start + MOST_BARS])),
                 _parts(page),
                 _summary(page),
             )
@@ -87,9 +91,27 @@ def _stacks(found: Materials, material: Material, device: str) -> list[Figure]:
     return figures
 
 
+def _told_apart(cases: Sequence[CaseBounds]) -> tuple[str, list[str]]:
+    """What the names of cases of one device have in common, and a name for each without it."""
+    words = [_words(each.case) for each in cases]
+    shared = [part for part in words[0] if all(part in each for each in words[1:])]
+    if len(cases) == 1:
+        shared = []
+    names = [
+        " ".join([*(part for part in own if part not in shared), each.case.mode])
+        for each, own in zip(cases, words, strict=True)
+    ]
+    return " ".join(shared), names
+
+
+def _words(case: Case) -> list[str]:
+    """Model, dtype and sizes."""
+    sizes = [f"{name} {size}" for name, size in workload_sizes(case).items()]
+    return [case.model, case.dtype, *sizes, *([case.lengths] if case.lengths else [])]
+
+
 def _name(each: CaseBounds) -> str:
-    # The device stands in the title.
-    return f"{case_label(each.case).replace(f' {each.case.device} ', ' ', 1)}, {each.case.mode}"
+    return f"{case_label(each.case)}, {each.case.mode}"
 
 
 def _parts(cases: Sequence[CaseBounds]) -> tuple[Series, ...]:

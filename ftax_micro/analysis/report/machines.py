@@ -75,7 +75,7 @@ def _facts(material: Material) -> Iterator[Row]:
         ("measured at", result.created_at),
         ("kind of result", result.kind),
         ("processes", result.processes),
-        ("intervals", f"{plan.confidence:.0%}{', quick' if plan.quick else ''}"),
+        ("intervals", f"{plan.confidence * 100:.4g} %{', quick' if plan.quick else ''}"),
     ]
     yield from (Row((name, str(value))) for name, value in known if value not in (None, ""))
 

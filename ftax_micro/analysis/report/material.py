@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ftax_micro.analysis.advice import Advice
+from ftax_micro.analysis.advisor import advise_result
 from ftax_micro.analysis.bounds_view import BoundRow
 from ftax_micro.analysis.case_bounds import CaseBounds
 from ftax_micro.analysis.floor_view import FloorView, floor_view
@@ -28,6 +30,7 @@ class Material:
     ladder: LadderView
     cases: list[CaseSummary]
     bounds: Sequence[CaseBounds]
+    advice: Sequence[Advice]
     crossovers: list[SweepCrossover]
 
     def device(self, name: str) -> DeviceFacts:
@@ -76,7 +79,9 @@ def materials(question: Question) -> Materials:
 
 def _of_result(question: Question, name: str, result: Result) -> Material:
     confidence = result.plan.confidence
-    bounds = next((each.bounds for each in question.models if each.result is result), ())
+    models = next((each for each in question.models if each.result is result), None)
+    bounds = () if models is None else models.bounds
+    advice = () if models is None else advise_result(name, result, models.floor, bounds)
     return Material(
         name,
         result,
@@ -84,6 +89,7 @@ def _of_result(question: Question, name: str, result: Result) -> Material:
         ladder_view(result),
         summarise_cases(result.cases, confidence),
         bounds,
+        advice,
         crossovers(result.cases, confidence),
     )
 

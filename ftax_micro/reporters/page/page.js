@@ -102,8 +102,13 @@
   // --- figures --------------------------------------------------------------------------------
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const NARROW = 600;
-  const LONGEST = 16;
-  const short = (text) => (text.length > LONGEST ? text.slice(0, LONGEST - 1) + "…" : text);
+  const LONGEST = 24;
+  // Long names on a narrow screen: of the middle nothing, since ends tell cases apart.
+  const short = (text) => {
+    const words = plain(text);
+    const kept = words.length > LONGEST ? `${words.slice(0, 7)}…${words.slice(8 - LONGEST)}` : words;
+    return kept.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+  };
   const plain = (text) => {
     const box = document.createElement("textarea");  // text that is escaped for Plotly, as it was
     box.innerHTML = text;
@@ -124,10 +129,16 @@
     if (plot.clientWidth < NARROW) {
       layout.margin = { ...layout.margin, l: 10, r: 10 };
       layout.xaxis.nticks = 5;
-      if (layout.meta.lying) layout.yaxis.ticktext = layout.yaxis.ticktext.map(short);
+      if (layout.meta.lying) {
+        layout.yaxis.ticktext = layout.yaxis.ticktext.map(short);
+        layout.yaxis.tickfont = { size: 10 };
+      }
     }
     return layout;
   };
+
+  const inked = (figure) => figure.data.map((trace) => (
+    trace.error_x ? { ...trace, error_x: { ...trace.error_x, color: style("--ink") } } : trace));
 
   const settings = { responsive: true, displaylogo: false, displayModeBar: "hover",
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
@@ -149,7 +160,7 @@
     figure.drawn = (async () => {
       library ??= unpack();
       await library;
-      await Plotly.newPlot(plot, figure.data, themed(figure, plot), settings);
+      await Plotly.newPlot(plot, inked(figure), themed(figure, plot), settings);
       plot.dataset.drawn = "true";
     })();
     return figure.drawn;
@@ -204,7 +215,7 @@
   figures.forEach((_, plot) => watcher.observe(plot));
 
   const redraw = () => figures.forEach((figure, plot) => {
-    if (plot.dataset.drawn) Plotly.react(plot, figure.data, themed(figure, plot), settings);
+    if (plot.dataset.drawn) Plotly.react(plot, inked(figure), themed(figure, plot), settings);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   matchMedia("print").addEventListener("change", redraw);
