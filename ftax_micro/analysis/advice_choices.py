@@ -96,7 +96,7 @@ def free_sizes(
     """For every sweep over batch, sequence or width: how far it goes at no cost."""
     for found in crossovers(cases, confidence):
         kind = _kind(found.sweep.axis)
-        if kind is not None:
+        if kind is not None and found.sweep.plausible:
             yield _free_size(source, found, kind, name(found.sweep), confidence)
 
 

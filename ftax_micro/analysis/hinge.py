@@ -84,7 +84,7 @@ def crossovers(cases: Sequence[Case], confidence: float = 0.95) -> list[SweepCro
 
 def _of_sweep(sweep: Sweep, confidence: float) -> Crossover:
     law: Law = "sum" if sweep.device == "cpu" else "max"
-    if any(min(samples) <= 0 for _, samples in sweep.points):
+    if not sweep.plausible:
         return Crossover(law, len(sweep.points), reason="a latency in it is not positive")
     return crossover(sweep.points, law, confidence)
 

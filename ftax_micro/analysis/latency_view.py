@@ -92,7 +92,7 @@ def _workload(case: Case) -> tuple[object, ...]:
 
 
 def _solo_ratio(case: Case) -> float | None:
-    if case.latency is None or case.solo is None:
+    if case.latency is None or case.solo is None or not _positive(case.solo):
         return None
     return statistics.median(case.latency.samples) / statistics.median(case.solo.samples)
 
@@ -103,6 +103,8 @@ def _estimate(data: Data | None, confidence: float) -> Estimate | None:
 
 def _speedup(reference: Case | None, case: Case, confidence: float) -> Estimate | None:
     if reference is None or reference.latency is None or case.latency is None:
+        return None
+    if not (_positive(reference.latency) and _positive(case.latency)):
         return None
     if case is reference:
         return Estimate(1.0, None, None)
@@ -122,3 +124,8 @@ def block_medians(data: Data, blocks: Sequence[int]) -> list[float]:
     """The median of each block of samples, `blocks` being how many each has."""
     samples = iter(data.samples)
     return [statistics.median(itertools.islice(samples, size)) for size in blocks]
+
+
+def _positive(data: Data) -> bool:
+    """Whether it can be a side of a ratio."""
+    return min(data.samples) > 0

@@ -124,14 +124,25 @@ class Machine:
 
 
 def machines(results: Iterable[Result], confidence: float = 0.95) -> list[Machine]:
-    """One for every model of GPU in `results`, with the timed cases of all of them."""
+    """One for every model of GPU in `results`, with the timed cases of all of them; times that are
+    not positive are no evidence.
+    """
     found: dict[str, list[Case]] = {}
     for result in results:
         gpus = {each.name: each.model for each in result.devices if each.kind == "cuda"}
         for case in result.cases:
-            if case.device in gpus and case.status == "ok" and case.latency and not case.twin:
+            if case.device in gpus and _timed(case) and not case.twin:
                 found.setdefault(gpus[case.device] or "unknown GPU", []).append(case)
     return [Machine(gpu, tuple(cases), confidence) for gpu, cases in found.items()]
+
+
+def _timed(case: Case) -> bool:
+    data = [each for each in (case.latency, case.pipelined) if each is not None]
+    return (
+        case.status == "ok"
+        and case.latency is not None
+        and all(min(each.samples) > 0 for each in data)
+    )
 
 
 def above(text: str, measured: Estimate, line: float, *, paper: float | None = None) -> Statement:

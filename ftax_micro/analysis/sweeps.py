@@ -45,6 +45,11 @@ class Sweep:
             if case.latency is not None
         ]
 
+    @property
+    def plausible(self) -> bool:
+        """Whether all latencies are positive; of others there is no ratio and no law."""
+        return all(sample > 0 for _, samples in self.points for sample in samples)
+
 
 def sweeps(cases: Iterable[Case]) -> list[Sweep]:
     """Every sweep of two values or more among the timed cases that are no twins, in their order."""
