@@ -14,6 +14,7 @@ ALL = {
     "cupy-cuda13x": "14.2",
     "triton": "3.9",
     "matplotlib": "3.11",
+    "plotly": "7.1",
 }
 
 
@@ -29,7 +30,7 @@ def test_what_is_not_names_its_extras_once(monkeypatch: pytest.MonkeyPatch) -> N
     finding = only(check_ladder(scene()))
     assert finding.status == "missing"
     assert finding.detail == (
-        "numba 0.68, triton 3.9; not installed: numba.cuda, cuda.core, cupy, matplotlib"
+        "numba 0.68, triton 3.9; not installed: numba.cuda, cuda.core, cupy, matplotlib, plotly"
     )
     assert str(finding.advice).endswith("`pip install 'ftax-micro[cuda13,report]'`")
 

@@ -155,10 +155,15 @@ def test_a_trace_has_its_steps(tmp_path: object) -> None:
     path.write_bytes(trace_text(events))
     asked = Question((Source("trace.json", trace=read_pytorch_trace(path)),))
     found = build_page(asked, "1")
-    (line,) = part(found, "answer").lines
+    line = part(found, "answer").lines[0]
     assert "takes 100 µs; the device is busy for 30 µs and idle for 70 µs" in line
     (figure,) = part(found, "attribution").figures
     assert sum(series.x[0] for series in figure.series) == pytest.approx(100 * US)
+    (timeline,) = part(found, "timeline").figures
+    calls, kernels = timeline.series
+    assert [*calls.start, *calls.x] == pytest.approx([10 * US, 5 * US])
+    assert [*kernels.start, *kernels.x] == pytest.approx([20 * US, 30 * US])
+    assert list(timeline.links[0]) == pytest.approx([10 * US, 0.0, 20 * US, 1.0])
     assert part(found, "machines").missing is not None
 
 

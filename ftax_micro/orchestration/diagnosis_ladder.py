@@ -19,6 +19,7 @@ PACKAGES: Mapping[str, tuple[tuple[str, ...], str]] = {
     "cupy": (("cupy-cuda13x", "cupy-cuda12x", "cupy"), "cuda13"),
     "triton": (("triton",), "models"),
     "matplotlib": (("matplotlib",), "report"),
+    "plotly": (("plotly",), "report"),
 }
 
 

@@ -104,12 +104,13 @@ def _ladder(material: Material) -> Iterator[str]:
 
 
 def _of_trace(material: TraceMaterial) -> Iterator[str]:
+    """On the first row of each trace: that of several steps has their medians."""
     rows = [row for row in material.rows if row.latency and row.busy]
-    for row in rows[:_MOST]:
+    for row in rows[:1]:
         if row.latency and row.busy and row.idle:
+            more = f" {len(rows) - 1} more are below." if len(rows) > 1 else ""
             yield (
                 f"{row.case} takes {format_seconds(row.latency.value)}; the device is busy for "
                 f"{format_seconds(row.busy.value)} and idle for {format_seconds(row.idle.value)}."
+                f"{more}"
             )
-    if len(rows) > _MOST:
-        yield f"{len(rows) - _MOST} more steps are below."

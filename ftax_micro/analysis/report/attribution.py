@@ -58,7 +58,8 @@ def attribution(found: Materials) -> Section:
     told = [_row(each, several=several) for each in rows if each.latency is not None]
     sheets = [Sheet("bounds", "Bounds and tax of every case", _COLUMNS, tuple(told))]
     return Section(
-        *("attribution", "Causes", "Where the latency goes", tuple(_notes(found))),
+        *("attribution", "Causes", "Where the latency goes"),
+        notes=tuple(_notes(found)),
         figures=figures,
         sheets=sheets if told else [],
         missing=None if figures else NO_BOUNDS,

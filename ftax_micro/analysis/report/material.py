@@ -15,6 +15,7 @@ from ftax_micro.analysis.ladder_view import LadderView, ladder_view
 from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases
 from ftax_micro.analysis.trace_rows import rows_of_trace
 from ftax_micro.analysis.traces.events import Trace
+from ftax_micro.analysis.traces.windows import Window
 from ftax_micro.analysis.views.contract import Question
 from ftax_micro.records import DeviceFacts
 from ftax_micro.results import Result
@@ -44,6 +45,7 @@ class TraceMaterial:
 
     name: str
     trace: Trace
+    windows: Sequence[Window]
     rows: Sequence[BoundRow]
     lines: Sequence[str]
 
@@ -68,11 +70,11 @@ def materials(question: Question) -> Materials:
         tuple(_of_result(question, name, each) for name, each in question.results),
         tuple(
             TraceMaterial(
-                name,
-                trace,
-                *rows_of_trace(name, trace, question.windows(trace), question.floor),
+                *(name, trace, windows),
+                *rows_of_trace(name, trace, windows, question.floor),
             )
             for name, trace in question.traces
+            for windows in [question.windows(trace)]
         ),
     )
 

@@ -18,7 +18,7 @@ class Section:
     `key` is a word for links, `short` its heading in a list of sections. `lines` are sentences, the
     most important first; `groups` are more of them, under headings of their own. `missing` says
     what would have to be measured for it to have data; None where it has. `views` are measured rows
-    whose notes (closure, gaps, verdicts) are worded by whoever renders.
+    whose notes (closure, gaps, verdicts) are worded by whoever renders; `notes` are more of these.
     """
 
     key: str
@@ -30,6 +30,7 @@ class Section:
     views: Sequence[FloorView | LadderView] = ()
     missing: str | None = None
     groups: Sequence[tuple[str, Sequence[str]]] = ()
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from ftax_micro.analysis.bounds_view import case_label
 from ftax_micro.analysis.report.figure import Axis, Figure, Series, slug
 from ftax_micro.analysis.report.material import Material, Materials
 from ftax_micro.analysis.report.page import Section
+from ftax_micro.analysis.report.trace_timeline import trace_timelines
 from ftax_micro.analysis.sheet import Unit
 from ftax_micro.records import Case, DevicePass
 from ftax_micro.units import format_seconds
@@ -45,6 +46,7 @@ def timeline(found: Materials) -> Section:
             f"{len(traced) - MOST_TIMELINES} more cases have a device pass and are not drawn; a "
             "report of fewer cases draws them."
         )
+    figures += [each for trace in found.traces for each in trace_timelines(found, trace)]
     missing = None if figures else NO_PASS
     heading = "One forward on host and device"
     return Section("timeline", "Timeline", heading, lines, figures, missing=missing)

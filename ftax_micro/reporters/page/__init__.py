@@ -102,7 +102,7 @@ def _lines(lines: Sequence[str]) -> str:
 
 def _notes(section: Section) -> str:
     """What the measured rows themselves have to say."""
-    lines: list[str] = []
+    lines = list(section.notes)
     for view in section.views:
         lines += cells.notes(view)
         if isinstance(view, FloorView):
@@ -112,7 +112,7 @@ def _notes(section: Section) -> str:
     if not lines:
         return ""
     items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-    title = f"{len(lines)} {'note' if len(lines) == 1 else 'notes'} on these rows"
+    title = f"{len(lines)} {'note' if len(lines) == 1 else 'notes'} on these numbers"
     return f'<details class="notes"><summary>{title}</summary><ul>{items}</ul></details>'
 
 

@@ -19,6 +19,8 @@ from ftax_micro.reporters.scales import bar_ends, ticks, value_text
 Json = dict[str, Any]
 # Names of C++ kernels may be thousands of characters long.
 _LONGEST = 120
+# So many lines between lanes hide what is below them, unless they are faint.
+_MANY_LINKS = 200
 _PIXELS_A_NAME, _PIXELS_A_LANE, _PIXELS_AROUND, _PIXELS = 26, 90, 150, 460
 
 
@@ -183,6 +185,7 @@ def _rule(rule: Rule, colour: str, low: float, high: float) -> Json:
 
 
 def _links(figure: Figure) -> Json:
+    alpha = 0.45 if len(figure.links) < _MANY_LINKS else 0.2
     x: list[float | None] = []
     y: list[float | None] = []
     for x0, y0, x1, y1 in figure.links:
@@ -194,7 +197,7 @@ def _links(figure: Figure) -> Json:
         "name": "from call to operation",
         "x": x,
         "y": y,
-        "line": {"color": "rgba(128,128,128,0.45)", "width": 0.7},
+        "line": {"color": f"rgba(128,128,128,{alpha})", "width": 0.7},
         "hoverinfo": "skip",
     }
 
