@@ -7,6 +7,7 @@ PYBIND11_MODULE(_core, module) {
     module.attr("version") = FTAX_MICRO_VERSION;
     module.attr("source_digest") = FTAX_MICRO_SOURCE_DIGEST;
     ftax::register_host(module);
+    ftax::register_traces(module);
 #ifdef FTAX_MICRO_WITH_CUDA
     module.attr("has_cuda") = true;
     ftax::register_cuda(module);

@@ -55,7 +55,7 @@ def built_members(module: ModuleType) -> dict[str, set[str]]:
     return members
 
 
-@pytest.mark.parametrize("name", ["host", "cuda"])
+@pytest.mark.parametrize("name", ["host", "traces", "cuda"])
 def test_the_stub_names_what_the_extension_has(name: str) -> None:
     module = getattr(core(), name, None)
     if module is None:

@@ -2,6 +2,7 @@
 
 from . import cuda as cuda
 from . import host as host
+from . import traces as traces
 
 version: str
 source_digest: str

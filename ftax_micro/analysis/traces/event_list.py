@@ -33,14 +33,15 @@ _STRING_OR_NAN = re.compile(
 _ESCAPE = re.compile(rb'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 _CONTROL = bytes.maketrans(bytes(range(32)), b" " * 32)
 
-Use = Callable[[bytes], None]
+Use = Callable[[bytes | memoryview], None]
 
 
 class EventList:
-    """Reads the text of one trace once; `use` is given a JSON list of some events at a time.
+    """Reads the text of one trace once; `use` is given some events at a time.
 
-    `use` raises `ValueError` (as msgspec does) for text that is no list of JSON values, and may be
-    called again with another cut then, so it must not keep anything before it has decoded the text.
+    That is the text of JSON values with commas between them, and whatever else stands in the file
+    in their place: `use` raises `ValueError` (as msgspec does) for that, and may be called again
+    with another cut, so it must not keep anything before it has decoded the text.
     `facts` are the keys beside the list, `repaired` how many batches were not strict JSON.
     """
 
@@ -111,7 +112,7 @@ class EventList:
             if cut is None:
                 return False
             event_end, end = cut
-            if self._repairing(b"[" + self._buffer[:event_end] + b"]", _doing(use)) is not None:
+            if self._repairing(memoryview(self._buffer)[:event_end], _doing(use)) is not None:
                 self._pass(self._buffer[end:])
                 return True
         return False
@@ -136,14 +137,16 @@ class EventList:
         text = self._buffer
         whole = b"[" + text if self._bare else b'{"traceEvents":[' + text
 
-        def decode(text: bytes) -> dict[str, Any]:
+        def decode(text: bytes | memoryview) -> dict[str, Any]:
             if self._bare:
-                use(text)
-                return {}
-            raw = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-            events = bytes(raw.pop("traceEvents"))
-            facts = {key: msgspec.json.decode(value) for key, value in raw.items()}
-            use(events)  # last: whatever fails must fail before events are added
+                events, facts = memoryview(msgspec.json.decode(text, type=msgspec.Raw)), {}
+            else:
+                raw = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+                events = memoryview(raw.pop("traceEvents"))
+                facts = {key: msgspec.json.decode(value) for key, value in raw.items()}
+            if bytes(events[:1]) != b"[":
+                raise ValueError("traceEvents is there twice, and once no list")
+            use(events[1:-1])  # last: whatever fails must fail before events are added
             return facts
 
         try:
@@ -156,7 +159,9 @@ class EventList:
         self.facts.update(facts)
         self._buffer = b""
 
-    def _repairing(self, text: bytes, decode: Callable[[bytes], Any]) -> Any:
+    def _repairing(
+        self, text: bytes | memoryview, decode: Callable[[bytes | memoryview], Any]
+    ) -> Any:
         """`decode` of the text, or of its repaired form; None where both fail."""
         try:
             return decode(text)
@@ -164,7 +169,7 @@ class EventList:
             if _is_truncation(error):
                 return None
         try:
-            done = decode(repaired(text))
+            done = decode(repaired(bytes(text)))
         except (ValueError, RecursionError):
             return None
         self.repaired += 1
@@ -197,14 +202,14 @@ def _is_truncation(error: Exception) -> bool:
     return isinstance(error, msgspec.DecodeError) and "truncated" in str(error)
 
 
-def _as_object(text: bytes) -> dict[str, Any]:
+def _as_object(text: bytes | memoryview) -> dict[str, Any]:
     facts = msgspec.json.decode(text, type=dict[str, Any])
     del facts["traceEvents"]
     return facts
 
 
-def _doing(use: Use) -> Callable[[bytes], bool]:
-    def done(text: bytes) -> bool:
+def _doing(use: Use) -> Callable[[bytes | memoryview], bool]:
+    def done(text: bytes | memoryview) -> bool:
         use(text)
         return True
 

@@ -43,5 +43,8 @@ def nanoseconds(values: Sequence[Any]) -> tuple[Ints, bool, NDArray[np.bool_]]:
 
 
 def loses_decimals(value: Any) -> bool:
-    """Whether decoding a number of microseconds as a double has cost nanoseconds."""
-    return type(value) is float and abs(value) > _EXACT and not value.is_integer()
+    """Whether decoding a number of microseconds as a double may have cost nanoseconds.
+
+    A number with decimals only: also one that came out whole may have had others.
+    """
+    return type(value) is float and abs(value) > _EXACT

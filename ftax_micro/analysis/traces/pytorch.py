@@ -6,26 +6,30 @@ ones, whatever `displayTimeUnit` says, which only tells a viewer what to show (`
 Category and field names: pytorch/kineto, libkineto/src/ActivityType.cpp, output_json.cpp,
 CuptiActivity.cpp, RocprofActivity_inl.h and their histories.
 
-Reading is split where a compiled reader can take over: `_Reader.use` turns the JSON text of some
-events into columns, and everything around it is about text or about columns.
+Reading has three layers: the text in chunks (`text`), lists of complete events (`event_list`), and
+these as tables (`event_tables`), which are sorted here by what their categories mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from decimal import Decimal
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import msgspec
 import numpy as np
-from msgspec import Meta, field
 
-from ftax_micro.analysis.traces.building import ByName, TraceBuilder, or_none
+from ftax_micro.analysis.traces.building import ByName, TraceBuilder
+from ftax_micro.analysis.traces.compiled import compiled_scan
 from ftax_micro.analysis.traces.event_list import EventList
+from ftax_micro.analysis.traces.event_tables import (
+    ABSENT,
+    EventDecoder,
+    EventTable,
+    row_number,
+    scanned,
+)
 from ftax_micro.analysis.traces.events import (
-    NONE,
-    Ints,
+    Indices,
     OperationKind,
     SpanKind,
     Trace,
@@ -34,7 +38,6 @@ from ftax_micro.analysis.traces.events import (
     kernel_kind,
     span_kind,
 )
-from ftax_micro.analysis.traces.microseconds import loses_decimals, nanoseconds
 from ftax_micro.analysis.traces.text import read_text
 from ftax_micro.errors import UnreadableTraceError
 
@@ -61,36 +64,6 @@ _PROFILER = ("trace", "overhead", "external_correlation", "cuda_profiler_range",
 _TWICE = ("gpu_user_annotation", "cuda_sync", "cuda_event", "xpu_sync", "collective_comm")
 _NOT_NEEDED = {*_ARROWS, *_PROFILER, *_TWICE, "cpu_instant_event"}
 _NOT_NEEDED_PHASES = {"M": "metadata", "i": "instant", "I": "instant", "C": "counter"}
-
-_Id = Annotated[int, Meta(ge=-(2**62), le=2**62)]
-_Device = Annotated[int, Meta(ge=-(2**31), lt=2**31)]
-
-
-class _Args(msgspec.Struct, gc=False):
-    correlation: _Id | None = None
-    stream: _Id | str | None = None  # text: the address that ROCm's tracers give with a call
-    device: _Device | None = None
-    external: _Id | None = field(default=None, name="External id")
-    old_external: _Id | None = field(default=None, name="external id")
-
-
-_NO_ARGS = _Args()
-
-
-class _Event(msgspec.Struct, gc=False):
-    ph: str = ""
-    cat: str = ""
-    name: str = ""
-    pid: int | str | None = None
-    tid: int | str | None = None
-    ts: int | float | None = None
-    dur: int | float | None = None
-    args: _Args | None = None
-
-
-class _ExactEvent(_Event, gc=False):
-    ts: Decimal | None = None  # type: ignore[assignment]
-    dur: Decimal | None = None  # type: ignore[assignment]
 
 
 def read_pytorch_trace(source: str | Path | bytes, name: str | None = None) -> Trace:
@@ -120,14 +93,14 @@ def read_pytorch_trace(source: str | Path | bytes, name: str | None = None) -> T
 
 
 class _Reader:
-    """Turns the JSON text of events into columns."""
+    """Adds events to a trace, part after part of the text."""
 
     def __init__(self) -> None:
         self.builder = TraceBuilder()
         self.seen = 0
         self.fractions = False
-        self._decoder = msgspec.json.Decoder(list[_Event])
-        self._event: type[_Event] = _Event
+        self._scan = compiled_scan()
+        self._decoder = EventDecoder()
         self._kinds = {
             "call": ByName(call_kind),
             "blocks": ByName(call_blocks),
@@ -135,125 +108,79 @@ class _Reader:
             "span": ByName(span_kind),
         }
 
-    def use(self, text: bytes) -> None:
-        """Add the events of a JSON list; raises before it adds any where the text is none."""
-        events, malformed = self._decode(text)
-        # All times of a file count from one moment, so that some of them tell.
-        if self._event is _Event and any(loses_decimals(each.ts) for each in events[:100]):
-            self._event = _ExactEvent
-            self._decoder = msgspec.json.Decoder(list[_ExactEvent])
-            events, malformed = self._decode(text)
-        self.seen += len(events) + malformed
-        if malformed:
-            self.builder.not_understood["malformed event"] += malformed
-        by_category: dict[str, list[_Event]] = {}
-        for each in events:
-            if each.ph == "X":
-                by_category.setdefault(each.cat, []).append(each)
-            else:
-                self._count_phase(each)
-        for category, members in by_category.items():
-            self._add(category, members)
+    def use(self, text: bytes | memoryview) -> None:
+        """Add some events; raises `ValueError` before it adds any where the text is none."""
+        batch = scanned(text, self._scan) if self._scan else None
+        batch = batch or self._decoder.decoded(text)
+        self.seen += batch.events
+        if batch.malformed:
+            self.builder.not_understood["malformed event"] += batch.malformed
+        for (phase, category), count in batch.others.items():
+            self._count_phase(phase, category, count)
+        for table in batch.tables:
+            self._add(table)
 
-    def _decode(self, text: bytes) -> tuple[Sequence[_Event], int]:
-        """The events, and how many items of the list are none."""
-        try:
-            return self._decoder.decode(text), 0
-        except msgspec.ValidationError:
-            pass
-        items = msgspec.json.decode(text, type=list[msgspec.Raw])
-        events = [each for each in map(self._decode_one, items) if each is not None]
-        return events, len(items) - len(events)
-
-    def _decode_one(self, text: msgspec.Raw) -> _Event | None:
-        try:
-            return msgspec.json.decode(text, type=self._event, strict=False)
-        except msgspec.ValidationError:
-            return None
-
-    def _count_phase(self, event: _Event) -> None:
+    def _count_phase(self, phase: str, category: str, events: int) -> None:
         """Everything but complete events is for viewers, as far as is known."""
-        category = event.cat or _NOT_NEEDED_PHASES.get(event.ph) or f"phase {event.ph or 'missing'}"
-        known = event.ph in _NOT_NEEDED_PHASES or category.lower() in _NOT_NEEDED
+        category = category or _NOT_NEEDED_PHASES.get(phase) or f"phase {phase or 'missing'}"
+        known = phase in _NOT_NEEDED_PHASES or category.lower() in _NOT_NEEDED
         counts = self.builder.not_needed if known else self.builder.not_understood
-        counts[category] += 1
+        counts[category] += events
 
-    def _add(self, category: str, events: list[_Event]) -> None:
-        lower = category.lower()
-        if lower in _NOT_NEEDED:
-            self.builder.not_needed[category] += len(events)
+    def _add(self, table: EventTable) -> None:
+        category = table.category.lower()
+        if category in _NOT_NEEDED:
+            self.builder.not_needed[table.category] += table.events
             return
-        if lower not in _OPERATIONS and lower not in _CALLS and lower not in _SPANS:
-            self.builder.not_understood[category or "no category"] += len(events)
+        if category not in _OPERATIONS and category not in _CALLS and category not in _SPANS:
+            self.builder.not_understood[table.category or "no category"] += table.events
             return
-        timed = [e for e in events if e.ts is not None and e.dur is not None]
-        if len(timed) < len(events):
-            self.builder.findings["without a time"] += len(events) - len(timed)
-        start, fractions, beyond = nanoseconds([e.ts for e in timed])
-        duration, more, longer = nanoseconds([e.dur for e in timed])
-        self.fractions |= fractions or more
-        wrong = beyond | longer
-        if wrong.any():
-            self.builder.findings["time out of range"] += int(wrong.sum())
-            timed = [e for e, bad in zip(timed, wrong, strict=True) if not bad]
-            start, duration = start[~wrong], duration[~wrong]
-        if timed:
-            self._add_columns(lower, timed, start, duration)
+        for what, count in (
+            ("without a time", table.without_time),
+            ("time out of range", table.out_of_range),
+        ):
+            if count:
+                self.builder.findings[what] += count
+        self.fractions |= table.fractions
+        if len(table.start_ns):
+            self._add_columns(category, table)
 
-    def _add_columns(self, category: str, events: list[_Event], start: Ints, dur: Ints) -> None:
-        names = self.builder.names
-        args = [e.args or _NO_ARGS for e in events]
+    def _add_columns(self, category: str, table: EventTable) -> None:
         columns: dict[str, Any] = {
-            "name": [names[e.name] for e in events],
-            "start_ns": start,
-            "duration_ns": dur,
-            "external": or_none([a.external or a.old_external for a in args]),
+            "name": _numbers(self.builder.names, table.names)[table.name],
+            "start_ns": table.start_ns,
+            "duration_ns": table.duration_ns,
+            "external": table.external,
         }
         if category in _OPERATIONS:
-            columns["kind"] = self._by_name(events, _OPERATIONS[category], "kernel")
-            columns["correlation"] = or_none([a.correlation for a in args])
-            self._add_operations(events, args, columns)
+            # Device and stream are arguments; where they are not, the rows they were drawn in.
+            rows = [(row_number(process), row_number(thread)) for process, thread in table.rows]
+            drawn = np.array(rows, dtype=np.int64)[table.row]
+            self.builder.add_operations(
+                kind=self._by_name(table, _OPERATIONS[category], "kernel"),
+                correlation=table.correlation,
+                device=np.where(table.device == ABSENT, drawn[:, 0], table.device),
+                stream=np.where(table.stream == ABSENT, drawn[:, 1], table.stream),
+                **columns,
+            )
             return
-        threads = self.builder.threads
-        columns["thread"] = [threads[e.pid, e.tid] for e in events]
+        columns["thread"] = _numbers(self.builder.threads, table.rows)[table.row]
         if category in _SPANS:
-            columns["kind"] = self._by_name(events, _SPANS[category], "span")
+            columns["kind"] = self._by_name(table, _SPANS[category], "span")
             self.builder.add_spans(**columns)
             return
-        columns["kind"] = self._by_name(events, None, "call")
-        columns["blocks"] = self._by_name(events, None, "blocks")
-        columns["correlation"] = or_none([a.correlation for a in args])
-        self.builder.add_calls(**columns)
+        columns["kind"] = self._by_name(table, None, "call")
+        columns["blocks"] = self._by_name(table, None, "blocks")
+        self.builder.add_calls(correlation=table.correlation, **columns)
 
-    def _by_name(self, events: list[_Event], kind: int | None, what: str) -> Any:
+    def _by_name(self, table: EventTable, kind: int | None, what: str) -> Any:
         if kind is not None:
-            return np.full(len(events), kind)
-        kinds = self._kinds[what]
-        return [kinds[e.name] for e in events]
-
-    def _add_operations(self, events: list[_Event], args: list[_Args], columns: Any) -> None:
-        """Device and stream are arguments; where they are not, the rows they were drawn in."""
-        self.builder.add_operations(
-            device=[
-                _row(e.pid) if a.device is None else a.device
-                for e, a in zip(events, args, strict=True)
-            ],
-            stream=[
-                a.stream
-                if isinstance(a.stream, int)
-                else _row(e.tid if a.stream is None else a.stream)
-                for e, a in zip(events, args, strict=True)
-            ],
-            **columns,
-        )
+            return np.full(len(table.name), kind, dtype=np.int8)
+        return _numbers(self._kinds[what], table.names)[table.name]
 
 
-def _row(value: int | str | None) -> int:
-    """The number of a row of the viewer: 7 of 7 and of "stream 7", else NONE."""
-    if isinstance(value, str):
-        digits = value.rpartition(" ")[2]
-        value = int(digits) if digits.isascii() and digits.isdigit() else None
-    return NONE if value is None or not -(2**31) <= value < 2**31 else value
+def _numbers(known: Mapping[Any, int], things: Iterable[Any]) -> Indices:
+    return np.array([known[each] for each in things], dtype=np.int32)
 
 
 def _device_names(properties: Any) -> dict[int, str]:
