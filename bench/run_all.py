@@ -2,7 +2,7 @@
 
     python bench/run_all.py [--quick] [-o FILE] [--readme]
 
-Runs every script in a process of its own, one after the other (some twenty minutes; leave the
+Runs every script in a process of its own, one after the other (some thirty minutes; leave the
 machine alone meanwhile), writes bench/results/<machine>-bench.json, or FILE, and prints the table.
 --readme puts the table into bench/README.md. With --quick nothing goes to bench/results.
 """
@@ -24,7 +24,7 @@ from table import markdown
 
 SCRIPTS = (
     *("loop_overhead", "peers", "repeatability", "import_cost", "latency_accuracy"),
-    *("latency_peers", "launch_peers"),
+    *("latency_peers", "trace_peers", "launch_peers"),
 )
 README = BENCH / "README.md"
 TABLE = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.DOTALL)
