@@ -77,12 +77,18 @@ def test_all_figures_are_drawn_without_complaint(
     assert opened.complaints == []
 
 
-def test_figures_are_drawn_when_they_come_into_sight(browser: Any, folder: Path) -> None:
+def test_figures_out_of_sight_are_drawn_ahead_and_fit_on_paper(browser: Any, folder: Path) -> None:
     opened = Opened(browser, folder / "swept.html", viewport={"width": 1280, "height": 500})
-    last = opened.page.locator("#macs .plot")
-    assert last.get_attribute("data-drawn") is None
-    last.scroll_into_view_if_needed()
     opened.page.wait_for_selector("#macs .plot[data-drawn]")
+    opened.page.emulate_media(media="print", color_scheme="dark")
+    opened.page.set_viewport_size({"width": 700, "height": 900})
+    widths = opened.page.evaluate(
+        "[...document.querySelectorAll('.main-svg')].map(s => s.getBoundingClientRect().right)"
+    )
+    assert 0 < max(widths) <= 700
+    ground = opened.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert ground == "rgb(255, 255, 255)"
+    assert opened.complaints == []
 
 
 def test_hover_tells_and_the_legend_switches(browser: Any, folder: Path) -> None:

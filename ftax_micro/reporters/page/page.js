@@ -102,6 +102,7 @@
   // --- figures --------------------------------------------------------------------------------
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const NARROW = 600;
+  const MOST_AHEAD = 60;
   const LONGEST = 24;
   // Long names on a narrow screen: of the middle nothing, since ends tell cases apart.
   const short = (text) => {
@@ -154,13 +155,21 @@
     document.head.append(script);
   };
 
+  // On paper a drawing is scaled to the width of the page, for which it has to say its own.
+  const scalable = (plot) => {
+    const [width, height] = [plot._fullLayout.width, plot._fullLayout.height];
+    all(".main-svg", plot).forEach((svg) => svg.setAttribute("viewBox", `0 0 ${width} ${height}`));
+    plot.style.setProperty("--shape", `${width} / ${height}`);
+  };
+
   const draw = async (plot) => {
     const figure = figures.get(plot);
     if (figure.drawn) return figure.drawn;
     figure.drawn = (async () => {
-      library ??= unpack();
-      await library;
+      if (!window.Plotly) await (library ??= unpack());  // else drawn before this function returns
       await Plotly.newPlot(plot, inked(figure), themed(figure, plot), settings);
+      plot.on("plotly_afterplot", () => scalable(plot));
+      scalable(plot);
       plot.dataset.drawn = "true";
     })();
     return figure.drawn;
@@ -219,7 +228,15 @@
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   matchMedia("print").addEventListener("change", redraw);
-  // What was not in sight is drawn for paper as well, where there is time for it.
+  // Not too many are drawn while nothing else is to do, so that they are there when asked for.
+  const waiting = figures.size > MOST_AHEAD ? [] : [...figures.keys()];
+  const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 200));
+  const ahead = () => {
+    const plot = waiting.shift();
+    if (plot) draw(plot).catch(failed(plot)).then(() => idle(ahead));
+  };
+  addEventListener("load", () => idle(ahead));
+  // What was not in sight is drawn for paper as well.
   addEventListener("beforeprint", () => figures.forEach((_, plot) => {
     if (plot.checkVisibility?.() ?? true) draw(plot);
   }));
