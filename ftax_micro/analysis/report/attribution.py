@@ -27,7 +27,6 @@ _PARTS = (
     ("framework tax", "latency beyond the bound of the own launch path"),
 )
 _COLUMNS = (
-    Column("source", "file"),
     Column("case", "case"),
     Column("mode", "mode"),
     Column("latency", "latency", Unit.SECONDS, interval=True),
@@ -40,6 +39,7 @@ _COLUMNS = (
     Column("tax_share", "share", Unit.SHARE, interval=True),
     Column("regime", "regime"),
     Column("why", "because", folds=True),
+    Column("source", "file"),
 )
 
 
@@ -164,9 +164,10 @@ def _summary(cases: Sequence[CaseBounds]) -> str:
 def _row(each: BoundRow, *, several: bool) -> Row:
     return Row(
         (
-            *(each.source if several else None, each.case, each.mode, each.latency),
+            *(each.case, each.mode, each.latency),
             *(each.device_bound, each.launch_bound, each.graph_bound, each.busy, each.idle),
             *(each.tax, each.tax_share, each.regime, each.why),
+            each.source if several else None,
         )
     )
 

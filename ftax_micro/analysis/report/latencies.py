@@ -23,7 +23,6 @@ NO_SWEEP = (
 )
 NO_MACS = "No case has its MACs beside its latency: model_latency records both."
 _COLUMNS = (
-    Column("source", "file"),
     Column("model", "model"),
     Column("device", "device"),
     Column("dtype", "dtype"),
@@ -36,6 +35,7 @@ _COLUMNS = (
     Column("speedup", "× over eager", Unit.RATIO, interval=True),
     Column("macs", "MACs", Unit.COUNT),
     Column("operations", "ops", Unit.COUNT),
+    Column("source", "file"),
 )
 
 
@@ -65,8 +65,9 @@ def _row(source: str | None, row: CaseSummary) -> Row:
     model = case.model + (f" {case.lengths}" if case.lengths else "")
     return Row(
         (
-            *(source, model, case.device, case.dtype, case.batch, size, case.mode),
+            *(model, case.device, case.dtype, case.batch, size, case.mode),
             *(row.latency, row.host, row.pipelined, row.speedup, case.macs, row.operations),
+            source,
         )
     )
 

@@ -112,7 +112,7 @@ def absences(found: Materials) -> Section:
 
 
 def _absent(material: Material) -> Iterator[tuple[str, str, str, str]]:
-    """Part, name, status and reason; cases with one reason of one model together."""
+    """Part, name, status and reason."""
     for part, rows in (("launch floor", material.floor.rows),):
         for row in rows:
             if row.status != "ok":
@@ -131,15 +131,11 @@ def _absent(material: Material) -> Iterator[tuple[str, str, str, str]]:
                 own.status,
                 f"{own.reason}",
             )
-    grouped: dict[tuple[str, str, str], list[str]] = {}
     for summary in material.cases:
         case = summary.case
         if case.status != "ok":
-            twin = " twin" if case.twin else ""
-            key = (case.mode, case.status, str(case.reason))
-            grouped.setdefault(key, []).append(case_label(case) + twin)
-    for (mode, status, reason), names in grouped.items():
-        yield "models", f"{mode}: {'; '.join(names)}", status, reason
+            twin = ", twin" if case.twin else ""
+            yield "models", f"{case_label(case)} {case.mode}{twin}", case.status, f"{case.reason}"
     for peak in material.result.rooflines:
         if peak.status != "ok":
             where = f"{peak.device} {peak.operation} {peak.dtype}"

@@ -34,7 +34,7 @@
     const rows = rowsOf(sheet);
     const page = Number(sheet.dataset.page);
     const heads = all("th", table);
-    const numbers = heads.map((head) => head.classList.contains("number"));
+    const kinds = heads.map((head) => head.className);
     const state = { words: [], place: -1, sign: 1, start: 0, shown: rows };
     const tools = element("div", { className: "tools" });
     const label = element("label", {}, "Filter ");
@@ -50,7 +50,7 @@
       table.tBodies[0].replaceChildren(...part.map((cells) => {
         const row = document.createElement("tr");
         row.append(...cells.map((cell, place) =>
-          element("td", numbers[place] ? { className: "number" } : {}, cell[0])));
+          element("td", { className: kinds[place] }, cell[0])));
         return row;
       }));
       const end = state.start + part.length;

@@ -10,7 +10,7 @@ import html
 import json
 import math
 
-from ftax_micro.analysis.sheet import Cell, Row, Sheet, Unit, table_columns
+from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit, table_columns
 from ftax_micro.reporters.sheets import cell_text
 from ftax_micro.stats import Estimate
 
@@ -45,8 +45,14 @@ def script_json(value: object) -> str:
 
 def _heading(sheet: Sheet, place: int) -> str:
     column = sheet.columns[place]
-    number = "" if column.unit is Unit.TEXT else ' class="number"'
-    return f'<th scope="col"{number}>{html.escape(column.heading or "")}</th>'
+    return f'<th scope="col"{_class(column)}>{html.escape(column.heading or "")}</th>'
+
+
+def _class(column: Column) -> str:
+    """Numbers are aligned to the right, and only text that folds is broken into lines."""
+    if column.unit is not Unit.TEXT:
+        return ' class="number"'
+    return ' class="folds"' if column.folds else ""
 
 
 def _cell(row: Row, sheet: Sheet, place: int) -> list[str | float | None]:
@@ -66,7 +72,5 @@ def _row(row: list[list[str | float | None]], sheet: Sheet, places: list[int]) -
     cells = []
     for (text, number), place in zip(row, places, strict=True):
         by = "" if number is None else f' data-key="{number:.7g}"'
-        unit = sheet.columns[place].unit
-        right = "" if unit is Unit.TEXT else ' class="number"'
-        cells.append(f"<td{right}{by}>{html.escape(str(text))}</td>")
+        cells.append(f"<td{_class(sheet.columns[place])}{by}>{html.escape(str(text))}</td>")
     return f"<tr>{''.join(cells)}</tr>"
