@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import sys
+import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="save everything, raw samples included"
     )
-    parser.add_argument("--force", action="store_true", help="replace an existing FILE")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="PAGE",
+        help="where to write the report (default: beside FILE as .html, without -o into the folder "
+        "for temporary files)",
+    )
+    parser.add_argument("--force", action="store_true", help="replace an existing FILE or PAGE")
     parser.add_argument(
         "--format", default="table", help="table, json or markdown (default: table)"
     )
@@ -43,16 +53,72 @@ def command(argv: Sequence[str] | None = None) -> int:
 
     MAIN_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
     show = functools.partial(_show, form=args.format)
+    report = Report.of(args)
     if args.show:
         result, code = _load(args.show), 0
         show(result)
     else:
         result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
+    code = report.write(result) or code
     rows = [row.status for row in (*result.measurements, *result.rungs)]
     rows += [case.status for case in result.cases]
     if "failed" in rows:
         cli.message(f"ftax-micro: {rows.count('failed')} of {len(rows)} rows and cases failed")
     return code or (1 if "failed" in rows else 0)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The page at the end; `path` None: there is none, and `reason` is why."""
+
+    path: Path | None
+    force: bool
+    reason: str | None = None
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> Report:
+        """Checked before anything is measured. Errors: those of a page that was asked for."""
+        from ftax_micro.errors import MissingPackageError
+        from ftax_micro.report_page import check_page_file
+
+        if args.show and not args.report:
+            return cls(None, args.force)
+        path, force = args.report, args.force
+        if path is None and args.output and not _is_special(args.output):
+            path = args.output.with_suffix(".html")
+        elif path is None:
+            path, force = Path(tempfile.gettempdir(), f"ftax_micro-{os.getpid()}.html"), True
+        try:
+            check_page_file(path, force=force)
+        except MissingPackageError as error:
+            if args.report:
+                raise
+            return cls(None, force, f"no report: {error}")
+        return cls(path, force)
+
+    def write(self, result: Result) -> int:
+        """The page, and where it is; the exit code, 0 also where there is none to write."""
+        from ftax_micro.analysis.views.contract import Question, Source
+        from ftax_micro.errors import ERROR_PREFIX, FtaxError
+        from ftax_micro.report_page import write_page
+
+        if self.path is None:
+            if self.reason:
+                cli.message(f"ftax-micro: {self.reason}")
+            return 0
+        try:
+            name = result.environment.hostname or "this machine"
+            write_page(Question((Source(name, result=result),)), self.path, force=self.force)
+        except FtaxError as error:
+            cli.message(f"{ERROR_PREFIX}{error}")
+            return error.exit_code
+        cli.message(f"report: {self.path}")
+        return 0
+
+
+def _is_special(path: Path) -> bool:
+    """A device or a pipe: beside it is no place for a page."""
+    return path.exists() and not path.is_file()
 
 
 def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:

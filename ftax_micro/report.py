@@ -75,22 +75,20 @@ def command(argv: Sequence[str] | None = None) -> int:
     """Parse, check, load, compute, write. Returns the exit code."""
     args = build_parser().parse_args(argv)
     _check(args)
-    from ftax_micro.analysis.report import build_page
+    from ftax_micro.report_page import write_page
     from ftax_micro.sources import load_question, machine_warnings
 
     question = load_question(args.files, args.floor, args.annotation, whole=args.whole)
     for sentence in machine_warnings(question):
         cli.message(f"warning: {sentence}")
-    page = build_page(question, __version__)
     if args.format == "html":
-        from ftax_micro.reporters.page import render_page
-        from ftax_micro.results import save_bytes
-
-        save_bytes(render_page(page).encode(), args.output, force=args.force)
+        write_page(question, args.output, force=args.force)
         cli.message(f"saved {args.output}")
         return 0
+    from ftax_micro.analysis.report import build_page
     from ftax_micro.reporters.pictures import write_pictures
 
+    page = build_page(question, __version__)
     count = write_pictures(page, args.output, args.format, force=args.force)
     cli.message(f"saved {count} {'figure' if count == 1 else 'figures'} in {args.output}")
     return 0
@@ -109,11 +107,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.annotation is not None and args.whole:
         raise UsageError("--annotation cuts traces, --whole does not: choose one")
     if args.format == "html":
-        from ftax_micro.reporters.page import check_page
-        from ftax_micro.results import check_output
+        from ftax_micro.report_page import check_page_file
 
-        check_page()
-        check_output(args.output, force=args.force)
+        check_page_file(args.output, force=args.force)
         return
     from ftax_micro.reporters.pictures import check_folder
 

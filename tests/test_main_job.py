@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
+import os
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +17,7 @@ from fake_results import environment
 from ladder_results import rung
 from stand_in import OLD_RESULT
 
-from ftax_micro import __main__, cli
+from ftax_micro import __main__, cli, main_job
 from ftax_micro.analysis.main_view import main_view
 from ftax_micro.interleaving import Block
 from ftax_micro.orchestration.ladder import LadderSelection
@@ -106,6 +109,51 @@ def test_a_saved_one_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixtur
     save_result(whole(EAGER, FAST), tmp_path / "a.json")
     assert run("--show", tmp_path / "a.json") == 0
     assert "its fastest mode" in capsys.readouterr().out
+
+
+def test_the_report_is_written_where_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("plotly", reason="the report extra is not installed")
+    save_result(whole(EAGER, FAST), tmp_path / "a.json")
+    page = tmp_path / "a.html"
+    assert run("--show", tmp_path / "a.json", "--report", page) == 0
+    assert f"report: {page}\n" in capsys.readouterr().err
+    assert "its fastest mode" in page.read_text()
+    assert run("--show", tmp_path / "a.json", "--report", page) == 2
+    assert "exists" in capsys.readouterr().err
+    assert run("--show", tmp_path / "a.json", "--report", page, "--force") == 0
+
+
+def test_where_a_report_goes_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ftax_micro.reporters.page.check_page", lambda: None)
+
+    def place(*arguments: str) -> Path | None:
+        parser = argparse.ArgumentParser()
+        main_job.add_options(parser)
+        return main_job.Report.of(parser.parse_args(arguments)).path
+
+    assert place("-o", str(tmp_path / "a.json")) == tmp_path / "a.html"
+    assert place("-o", str(tmp_path / "a.json"), "--report", str(tmp_path / "b")) == tmp_path / "b"
+    for nowhere in ([], ["-o", os.devnull]):
+        found = place(*nowhere)
+        assert found is not None
+        assert found.parent == Path(tempfile.gettempdir())
+    assert place("--show", "a.json") is None
+
+
+def test_without_plotly_the_result_stands_and_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda *_: None)
+    report = main_job.Report.of(
+        argparse.Namespace(show=None, report=None, output=None, force=False)
+    )
+    assert report.write(whole(EAGER)) == 0
+    assert "no report: plotly is not installed: pip install" in capsys.readouterr().err
+    save_result(whole(EAGER), tmp_path / "a.json")
+    assert run("--show", tmp_path / "a.json", "--report", tmp_path / "a.html") == 1
+    assert "pip install 'ftax-micro[report]'" in capsys.readouterr().err
 
 
 def test_a_result_of_another_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
