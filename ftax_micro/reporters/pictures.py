@@ -21,7 +21,7 @@ from ftax_micro.reporters.scales import bar_ends, ticks, value_text
 from ftax_micro.results import save_bytes
 
 # Of Matplotlib: text stays text, in fonts that journals take, and files are the same each time.
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "none",
