@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from report_results import empty, question, swept
 from ftax_micro import cli
 from ftax_micro.analysis.report import build_page
 from ftax_micro.report import command
+from ftax_micro.reporters.page import _plotly
 from ftax_micro.reporters.pictures import draw
 from ftax_micro.results import save_result
 
@@ -139,3 +141,14 @@ def test_a_missing_package_is_one_line_that_names_the_extra(
     code, _, err = run("a.json", "-o", tmp_path / "b", "--format", form)
     assert (code, err.count("\n")) == (1, 1)
     assert f"{package} is not installed: pip install 'ftax-micro[report]'" in err
+
+
+def test_a_package_that_is_broken_is_one_line(
+    run: Run, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _plotly.cache_clear()
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    code, _, err = run(models, "-o", tmp_path / "a.html")
+    assert (code, err.count("\n")) == (1, 1)
+    assert "plotly cannot be imported" in err
+    assert not (tmp_path / "a.html").exists()

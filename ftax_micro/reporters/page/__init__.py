@@ -18,7 +18,7 @@ from string import Template
 from ftax_micro.analysis.floor_view import FloorView
 from ftax_micro.analysis.report.figure import Figure
 from ftax_micro.analysis.report.page import Page, Section
-from ftax_micro.errors import MissingPackageError
+from ftax_micro.errors import FtaxError, MissingPackageError
 from ftax_micro.reporters import cells
 from ftax_micro.reporters.page.figures import plotly_figure
 from ftax_micro.reporters.page.tables import script_json, sheet_html
@@ -56,8 +56,10 @@ def render_page(page: Page) -> str:
 
 @cache
 def _plotly() -> str:
-    from plotly.offline import get_plotlyjs
-
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as error:
+        raise FtaxError(f"plotly cannot be imported: {error}") from error
     packed = gzip.compress(get_plotlyjs().encode(), compresslevel=6, mtime=0)
     return base64.b64encode(packed).decode()
 
