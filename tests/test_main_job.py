@@ -75,6 +75,17 @@ def test_a_mode_that_may_be_no_faster_is_not_called_faster() -> None:
     assert "4.00 ms in eager, its fastest mode; same at 5.00 ms comes nearest" in text
 
 
+def test_without_a_model_there_is_no_answer_and_no_heading_of_one() -> None:
+    skipped = msgspec.structs.replace(
+        EAGER, status="skipped", reason="torch is not installed", latency=None, blocks=[]
+    )
+    for render in (render_table, render_markdown):
+        text = render(main_view(whole(skipped)))
+        assert "torch is not installed" in text
+        assert "What to do" not in text
+        assert "What binds" not in text
+
+
 def test_too_few_samples_are_told_with_their_number() -> None:
     text = render_table(main_view(whole(EAGER, case_of("small", "fast", [1e-3] * 20))))
     assert "fewer samples than the paper's 100, for want of time: small fast 20" in text
