@@ -2,8 +2,8 @@
 
     python bench/run_all.py [--quick] [-o FILE] [--readme]
 
-Runs every script in a process of its own, one after the other (some thirty minutes; leave the
-machine alone meanwhile), writes bench/results/<machine>-bench.json, or FILE, and prints the table.
+Runs every script in a process of its own, one after the other (it takes long; leave the machine
+alone meanwhile), writes bench/results/<machine>-bench.json, or FILE, and prints the table.
 --readme puts the table into bench/README.md. With --quick nothing goes to bench/results.
 """
 

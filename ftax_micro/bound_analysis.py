@@ -74,6 +74,12 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         metavar="FILE",
         help="the launch floor of another machine, for what_if (default: those among FILE)",
     )
+    _add_views(parser)
+    return parser
+
+
+def _add_views(parser: argparse.ArgumentParser) -> None:
+    """What is shown, of what, and how."""
     parser.add_argument(
         "--view",
         action="append",
@@ -101,7 +107,6 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
     parser.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
     )
-    return parser
 
 
 def command(argv: Sequence[str] | None = None) -> int:

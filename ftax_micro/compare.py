@@ -83,6 +83,12 @@ baseline's with an interval, and a verdict.""",
         help="compare within each file what differs in this alone: mode, dtype, batch, device, "
         "wait ...; what took turns in one run is compared paired",
     )
+    _add_verdicts(parser)
+    return parser
+
+
+def _add_verdicts(parser: argparse.ArgumentParser) -> None:
+    """When something counts as different, and how that is told."""
     parser.add_argument(
         "--margin",
         type=margin,
@@ -109,7 +115,6 @@ baseline's with an interval, and a verdict.""",
     parser.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
     )
-    return parser
 
 
 def margin(text: str) -> float:

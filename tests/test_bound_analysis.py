@@ -6,18 +6,17 @@ import csv
 import gzip
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from commands import Run, runner
 from fake_results import environment
 from floor_results import US, floor_result
 from profiler_traces import annotation, launched, trace_text
 from stand_in import OLD_RESULT
 from test_case_bounds import LATENCY_US, case, on_cpu
 
-from ftax_micro import cli
 from ftax_micro.bound_analysis import command
 from ftax_micro.results import Result, save_result
 
@@ -28,16 +27,10 @@ COLUMNS = [
     *("tax_share", "status", "reason"),
 ]
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run(command, [str(each) for each in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return runner(command, capsys)
 
 
 def models(*cases: object, floor: bool = True) -> Result:

@@ -7,29 +7,20 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Run, runner
 from fake_results import absent, around, result, row
 
-from ftax_micro import cli, compare
+from ftax_micro import compare
 from ftax_micro.results import SCHEMA_VERSION, Result, encode_result, save_result
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command with these arguments: exit code, stdout, stderr."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run(compare.command, [str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return runner(compare.command, capsys)
 
 
 def machine(factor: float, seed: int) -> Result:

@@ -5,32 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from commands import Run, runner
 from comparing import model_result
 from fake_results import around, row
 from timed_cases import case, data
 
-from ftax_micro import cli, compare
+from ftax_micro import compare
 from ftax_micro.results import Result, save_result
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs the command with these arguments: exit code, stdout, stderr."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run(compare.command, [str(each) for each in arguments])
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return runner(compare.command, capsys)
 
 
 def models(factor: float, seed: int, *, fast: bool = True) -> Result:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import importlib.util
 import io
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from commands import Run, runner
 from fake_results import absent, result
 from ladder_results import ladder, rung
 from stand_in import NO_CUDA, OLD_RESULT, TINY
 from test_ladder_prediction import case
 
-from ftax_micro import cli
 from ftax_micro.dispatch_ladder import command
 from ftax_micro.results import decode_result, load_result, save_result
 
@@ -32,19 +31,13 @@ COLUMNS = [
     *("intercept_s", "ratio_to_floor", "status", "reason"),
 ]
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     for name, value in NO_CUDA.items():
         monkeypatch.setenv(name, value)
 
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run(command, [str(each) for each in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return runner(command, capsys)
 
 
 @pytest.fixture

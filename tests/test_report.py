@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from commands import Run, runner
 from fake_results import environment
 from floor_results import floor_result
 from ladder_results import ladder, rung
 from report_results import empty, question, swept
 
-from ftax_micro import cli
 from ftax_micro.analysis.report import build_page
 from ftax_micro.report import command
 from ftax_micro.reporters.page import _plotly
@@ -24,16 +23,10 @@ from ftax_micro.results import save_result
 pytest.importorskip("plotly")
 pytest.importorskip("matplotlib")
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run(command, [str(each) for each in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return runner(command, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -5,35 +5,29 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from commands import Run, runner
 from fake_results import device
 from floor_results import floor_result
 from profiler_traces import annotation, call, complete, kernel, launched, trace_text
 from synthetic_pipelines import FLOOR, launches, operations
 from traced_pipelines import US, traced
 
-from ftax_micro import cli
 from ftax_micro.bound_analysis import command
 from ftax_micro.results import save_result
 
-Run = Callable[..., tuple[int, str, str]]
 GPU = {"deviceProperties": [{"id": 0, "name": "Tesla V100-SXM2-16GB"}]}
 STEPS, MANY = 6, 12
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: object) -> tuple[int, str, str]:
-        code = cli.run(command, [str(each) for each in arguments])
-        return code, *capsys.readouterr()
-
-    return run
+    return runner(command, capsys)
 
 
 def steps(number: int = STEPS, name: str | None = None) -> list[Any]:

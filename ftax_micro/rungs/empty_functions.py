@@ -7,17 +7,17 @@ from __future__ import annotations
 
 
 def ftax_null():
-    pass
+    """No argument."""
 
 
 def ftax_null_5(a0, a1, a2, a3, a4):
-    pass
+    """Five arguments of any type."""
 
 
 def ftax_null_19(
     a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, a18
 ):  # fmt: skip
-    pass
+    """Nineteen arguments of any type."""
 
 
 # By the number of arguments.
