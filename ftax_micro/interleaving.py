@@ -12,17 +12,17 @@ between blocks.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from ftax_micro import stats
+from ftax_micro.collector import collector_off, old_objects_set_aside
 from ftax_micro.errors import Interrupted
 from ftax_micro.records import Data, Plan, Record, StopReason
 from ftax_micro.stopping import StoppingCriterion
@@ -154,7 +154,8 @@ def measure_interleaved(
         if each.reason is not None:  # enough before
             told.probe_ends(each.name, each.reason)
     try:
-        with _old_objects_set_aside():
+        gc.collect()
+        with old_objects_set_aside():
             _take_turns(series, told)
     except Interrupted:
         if not all(each.taken for each in series if not each.failed):
@@ -227,7 +228,8 @@ def _warm_up(series: _Series) -> None:
     """The protocol's warm-up; shorter where it would take longer than the measurement may."""
     count = _QUICK_WARMUPS if series.plan.quick else _WARMUPS
     end_s = time.perf_counter() + series.plan.timeout_s
-    with _collector_off():
+    gc.collect()
+    with collector_off():
         while len(series.warmup) < count and (not series.warmup or time.perf_counter() < end_s):
             series.warmup.append(_forwards(series.probe, 1)[0][1])
     typical_s = sorted(series.warmup)[len(series.warmup) // 2]
@@ -239,7 +241,8 @@ def _take_block(series: _Series) -> Block:
     begin_s = time.perf_counter()
     probe, count = series.probe, series.per_block
     warmup, series.warmup = series.warmup, []
-    with _collector_off():
+    gc.collect()
+    with collector_off():
         # The first of a block meets what the block before left behind.
         warmup += [pair[1] for pair in _forwards(probe, 1)]
         pairs = _forwards(probe, count)
@@ -278,31 +281,3 @@ def _pipelined(probe: ForwardProbe, count: int) -> float:
     if synchronise is not None:
         synchronise()
     return (now() - begin) * 1e-9 / count
-
-
-@contextlib.contextmanager
-def _old_objects_set_aside() -> Iterator[None]:
-    """Let the collector look at new objects only: going through all of torch's takes as long as a
-    block, and leaves the caches full of it.
-    """
-    if gc.get_freeze_count():  # whoever did that wants it to stay
-        yield
-        return
-    gc.collect()
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-@contextlib.contextmanager
-def _collector_off() -> Iterator[None]:
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

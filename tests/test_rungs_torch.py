@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ftax_micro.collector import collector_off
 from ftax_micro.devices.contract import Outcome
 from ftax_micro.devices.cpu import measured_clock
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import PreparationError
-from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.records import Plan
 from ftax_micro.rungs import RUNGS, ladder, torchscript
 from ftax_micro.rungs.contract import Place, Rung
@@ -342,7 +342,7 @@ def test_the_collector_rests_while_a_program_is_compiled(monkeypatch: pytest.Mon
     assert gc.isenabled()
     gc.disable()
     try:
-        with uncollected():
+        with collector_off():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:

@@ -9,10 +9,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from ftax_micro.collector import collector_off
 from ftax_micro.frameworks.compiler_tools import check_cache
 from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.frameworks.quiet import quiet
-from ftax_micro.frameworks.uncollected import uncollected
 
 _NAME = "ftax_micro::add"
 
@@ -40,7 +40,7 @@ def custom_add(torch: Any) -> Any:
     def fake(x: Any, _y: Any) -> Any:
         return torch.empty_like(x)
 
-    with quiet(), uncollected(), preparing(f"registering {_NAME}"):
+    with quiet(), collector_off(), preparing(f"registering {_NAME}"):
         check_cache()  # the first call imports dynamo, which takes seconds
         schema = "(Tensor x, Tensor y) -> Tensor"
         operation = torch.library.custom_op(_NAME, add, mutates_args=(), schema=schema)

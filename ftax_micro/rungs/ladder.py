@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 
+from ftax_micro.collector import old_objects_set_aside
 from ftax_micro.devices import open_device
 from ftax_micro.devices.contract import Device, FloorRow, Outcome
 from ftax_micro.devices.cpu.placed import CORES
@@ -69,7 +69,7 @@ def _measure(rung: Rung, place: Place, setting: Setting, plan: Plan) -> Outcome:
         if program.executed is not None:
             _check_executed(program)
             facts["operations_counted"] = True
-        with _one_core() as core, _old_objects_set_aside():
+        with _one_core() as core, old_objects_set_aside():
             data = measure_slope(program.burst, program.counts, plan, place.clock)
         if core is not None and place.kind == "cpu":
             facts[CORES] = str(core)
@@ -111,18 +111,3 @@ def _one_core() -> Iterator[int | None]:
     finally:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, former)
-
-
-@contextlib.contextmanager
-def _old_objects_set_aside() -> Iterator[None]:
-    """Let the collector look at new objects only: to go through all that a framework has made takes
-    longer than thousands of bursts. Not emptied first, which takes as long.
-    """
-    if gc.get_freeze_count():  # whoever did that wants it to stay
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

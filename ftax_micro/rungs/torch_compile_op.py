@@ -7,11 +7,11 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ftax_micro.collector import collector_off
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.compiler_tools import check_compiler, compile_errors, ended_workers
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.frameworks.quiet import quiet
-from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.custom_add import counted, custom_add
@@ -36,7 +36,7 @@ def _make(place: Place, _arguments: int) -> Program:
     add = custom_add(around.torch)
     _check_switched_on()
     try:
-        with quiet(), uncollected(), around.entered(), compile_errors():
+        with quiet(), collector_off(), around.entered(), compile_errors():
             functions = _compiled(around, add)
     except PreparationError:
         # Python is all that is generated here, so that most machines need no other compiler.

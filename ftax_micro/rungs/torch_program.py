@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from ftax_micro.collector import collector_off
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.frameworks.quiet import quiet
-from ftax_micro.frameworks.uncollected import uncollected
 from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.chained import Chain
 from ftax_micro.rungs.contract import Place, Program
@@ -25,7 +25,7 @@ COUNTS = slope_counts(16, 96)
 
 def import_torch(place: Place) -> Any:
     """torch, ready for `place`. Errors: `Skip` where it is missing or cannot use the device."""
-    with uncollected():
+    with collector_off():
         torch = require("torch", "models", (2, 6))
     torch.set_num_threads(1)  # one element is not for sharing
     if place.kind == "cuda":
