@@ -56,13 +56,16 @@ class Series:
 FLOOR = Series("launch_floor", 5.0, spreads={"call_extension": 0.05, "submit": 0.15})
 LADDER = Series("dispatch_ladder", 10.0, others=0.05)
 SERIES = {each.command: each for each in (FLOOR, LADDER)}
-# Times as many runs as values are wanted, at most.
+# Times as many runs as values are wanted, unless --most says otherwise.
 _MOST = 4
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser(__doc__)
     options.add_argument("--runs", type=int, metavar="N", help="quick runs (default: 10; 3)")
+    options.add_argument(
+        "--most", type=int, metavar="N", help="quick runs at most (default: four times --runs)"
+    )
     options.add_argument("--probe", metavar="NAME[,NAME]", help="only these rows")
     options.add_argument("--command", choices=SERIES, help="only this one (default: both)")
     args = options.parse_args(argv)
@@ -71,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for series in [SERIES[args.command]] if args.command else SERIES.values():
         name = "--probe" if series is FLOOR else "--rung"
         chosen = [name, args.probe] if args.probe else []
-        what = functools.partial(quick_runs, runs, chosen, series)
+        what = functools.partial(quick_runs, runs, chosen, series, args.most or _MOST * runs)
         rows += attempt(f"quick runs of {series.command}", what)
         if not args.quick:
             what = functools.partial(default_run, chosen, series)
@@ -79,15 +82,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return finish("repeatability", rows, args, {"runs": runs})
 
 
-def quick_runs(runs: int, chosen: Sequence[str], series: Series = FLOOR) -> list[Row]:
+def quick_runs(
+    runs: int, chosen: Sequence[str], series: Series = FLOOR, most: int = _MOST
+) -> list[Row]:
     """Spread of every row's headline over processes, and how long each of them took.
 
     Goes on until every row with a target has `runs` values beside which no core was slower than at
-    its fastest in all runs, or four times as many runs are done.
+    its fastest in all runs, or `most` runs are done.
     """
     measured: list[Measurement] = []
     walls: list[float] = []
-    while len(walls) < _MOST * runs:
+    while len(walls) < most:
         message(f"run {len(walls) + 1}, for {runs} undisturbed")
         found, wall_s = measured_by(series, "--quick", *chosen)
         measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
