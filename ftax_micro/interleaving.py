@@ -24,7 +24,7 @@ import msgspec
 from ftax_micro import stats
 from ftax_micro.collector import collector_off, old_objects_set_aside
 from ftax_micro.errors import Interrupted
-from ftax_micro.records import Data, Plan, Record, StopReason
+from ftax_micro.records import Data, DeviceState, Plan, Record, StopReason
 from ftax_micro.stopping import StoppingCriterion
 
 # A block is long enough to be past what the block before left in the caches, and short enough that
@@ -70,7 +70,8 @@ class Block(Record, frozen=True, kw_only=True):
 
     `warmup` are the forwards kept apart: the first of the block, and before a probe's first block
     in a process its warm-up. `host` is empty and `pipelined` None where the probe has no such time.
-    `elapsed_s` is what the turn took, warm-up before a first block left out.
+    `elapsed_s` is what the turn took, warm-up before a first block left out. `before` and `after`
+    are the device's states around it, where they were read.
     """
 
     latency: list[float]
@@ -78,6 +79,8 @@ class Block(Record, frozen=True, kw_only=True):
     pipelined: float | None = None
     warmup: list[float] = msgspec.field(default_factory=list)
     elapsed_s: float = 0.0
+    before: DeviceState | None = None
+    after: DeviceState | None = None
 
 
 class Watch:
@@ -104,6 +107,7 @@ class _Series:
     name: str
     probe: ForwardProbe
     plan: Plan
+    state: Callable[[], DeviceState | None]
     per_block: int = _LEAST_PER_BLOCK
     warmup: list[float] = field(default_factory=list)
     latency: list[float] = field(default_factory=list)
@@ -136,18 +140,19 @@ def measure_interleaved(
     plan: Plan,
     watch: Watch | None = None,
     known: Mapping[str, Sequence[Block]] | None = None,
+    state: Callable[[], DeviceState | None] = lambda: None,
 ) -> dict[str, ForwardTimes]:
     """Times of each probe, by name, from blocks that take turns until each has enough.
 
     `plan` holds for each probe by itself (minimum samples, timeout of its own blocks' time, …); one
     that is done takes no further turn. `known` are blocks taken before, in another process: a
-    probe goes on from there, its stopping criterion too.
+    probe goes on from there, its stopping criterion too. `state` is read around each block.
     Errors: what a probe raises, unless `watch` takes it: then that probe is not in what is
     returned; `Interrupted` before every probe has a block, afterwards what was taken is returned
     with that reason.
     """
     told = watch or Watch()
-    series = [_Series(name, probe, plan) for name, probe in probes.items()]
+    series = [_Series(name, probe, plan, state) for name, probe in probes.items()]
     for each in series:
         for block in (known or {}).get(each.name, ()):
             each.keep(block)
@@ -238,6 +243,7 @@ def _warm_up(series: _Series) -> None:
 
 
 def _take_block(series: _Series) -> Block:
+    before = series.state()
     begin_s = time.perf_counter()
     probe, count = series.probe, series.per_block
     warmup, series.warmup = series.warmup, []
@@ -247,12 +253,15 @@ def _take_block(series: _Series) -> Block:
         warmup += [pair[1] for pair in _forwards(probe, 1)]
         pairs = _forwards(probe, count)
         pipelined = _pipelined(probe, count) if probe.pipelined else None
+    elapsed_s = time.perf_counter() - begin_s
     return Block(
         latency=[pair[1] for pair in pairs],
         host=[pair[0] for pair in pairs] if probe.host else [],
         pipelined=pipelined,
         warmup=warmup,
-        elapsed_s=time.perf_counter() - begin_s,
+        elapsed_s=elapsed_s,
+        before=before,
+        after=series.state(),
     )
 
 

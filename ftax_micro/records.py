@@ -118,7 +118,7 @@ class Verdict(Record, frozen=True, kw_only=True):
 class DeviceState(Record, frozen=True, kw_only=True):
     """A device's state at one moment; None where it could not be read.
 
-    Of a GPU its clock, of the cpu `fixed_work_s`: seconds per round of the same piece of work on
+    Of a GPU its clock, of the host `fixed_work_s`: seconds per round of the same piece of work on
     each core that is measured on, by core; a core that is shared takes longer.
     """
 
@@ -231,7 +231,7 @@ class Roofline(Record, frozen=True, kw_only=True):
     """One measured peak of a device: a large matrix product or a large copy, over and over.
 
     `work` is what one operation does, in FLOPs (``matmul``) or bytes moved (``copy``: read and
-    written); `data` has seconds per operation, so the peak is `work` over its median.
+    written); `data` has seconds per operation: the peak is `work` over its median.
     """
 
     device: str
@@ -253,17 +253,16 @@ class Case(Record, frozen=True, kw_only=True):
     with `steps` above 1, a forward is so many steps, each on the outputs of the one before.
 
     `latency`, `host` and `pipelined` are seconds per forward (`interleaving`); `blocks` says how
-    many samples of `latency` each block has; `solo` is the latency in a process where no other mode
-    runs, `device_pass` what the device did in a process that was traced, `gpu_load` what the GPU
-    says of itself. `costs_s` is what making
-    it ready took, step by step, once. `relative_norm` and `largest_difference` say how far its
-    outputs are from eager's.
+    many samples of `latency` each block has, `states` what device and host were like just before
+    and after each, where read; `solo` is the latency in a process without other modes,
+    `device_pass` what the device did in a traced one, `gpu_load` what the GPU says of itself.
+    `costs_s` is what making it ready took, step by step. `relative_norm` and `largest_difference`
+    say how far its outputs are from eager's.
 
     `macs` are multiply-accumulates of one forward, `activation_bytes` what its operations write,
     `executed` the operations of one forward by name, `peak_memory_bytes` the most that the mode
     needed beyond what the process had before the model was built. `reasons` says why a field has no
-    value, by its name, where that is not plain. `tool_version` and `measured_at` (UTC) belong to
-    the case, since a resumed result has cases of several runs.
+    value, by its name. `tool_version` and `measured_at` (UTC): a resumed result is of several runs.
     """
 
     model: str
@@ -289,6 +288,7 @@ class Case(Record, frozen=True, kw_only=True):
     host: Data | None = None
     pipelined: Data | None = None
     blocks: list[int] = []
+    states: list[tuple[DeviceState, DeviceState]] = []
     solo: Data | None = None
     device_pass: DevicePass | None = None
     gpu_load: GpuLoad | None = None

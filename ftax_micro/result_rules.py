@@ -26,6 +26,8 @@ def check_case(case: Case, path: str = "") -> None:
             _check_data(data, f"{path}.{name}")
     if case.latency is not None and sum(case.blocks) != len(case.latency.samples):
         raise invalid("Blocks do not add up to the samples of `latency`", f"{path}.blocks")
+    if case.states and len(case.states) != len(case.blocks):
+        raise invalid("Expected the states around every block", f"{path}.states")
     _check_numbers(case.costs_s.values(), f"{path}.costs_s")
     if case.gpu_load is not None:
         load = case.gpu_load

@@ -22,7 +22,8 @@ from ftax_micro.result_rules import check_case, check_measurement, check_rooflin
 #   2  (0.1.0) model latency: a second kind of result, whose `cases` are workloads in modes
 #   3  (0.1.0) facts of a case (MACs, memory, operations, its own version and date), rooflines
 #   4  (0.1.0) dispatch ladder: a third kind of result, whose rows are `rungs`
-SCHEMA_VERSION = 4
+#   5  (0.1.0) streams of device operations, states of device and host around each block of a case
+SCHEMA_VERSION = 5
 
 # What the main job's JSON has beside the result: made from it, and so not read again.
 ANSWERS = "answers"
@@ -31,6 +32,7 @@ _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
     2: lambda raw: {**raw, "schema_version": 3},  # new fields have defaults
     3: lambda raw: {**raw, "schema_version": 4},  # rungs are new
+    4: lambda raw: {**raw, "schema_version": 5},  # new fields have defaults
 }
 
 

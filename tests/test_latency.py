@@ -16,7 +16,7 @@ from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu
 from ftax_micro.orchestration import latency
 from ftax_micro.orchestration.latency import WorkloadRequest, WorkloadRun
-from ftax_micro.records import Case, Plan
+from ftax_micro.records import Case, DeviceState, Plan
 from ftax_micro.result_rules import check_case
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ def test_every_mode_is_timed_in_blocks_with_its_facts() -> None:
         assert case.status == "ok"
         assert case.latency is not None
         assert len(case.latency.samples) == sum(case.blocks) >= 4
+        assert len(case.states) == len(case.blocks)
+        assert all(each.fixed_work_s for pair in case.states for each in pair)
         assert min(case.latency.samples) > 0
         assert case.host is not None
         assert case.host.samples == case.latency.samples  # nothing runs on beside the host
@@ -220,6 +222,7 @@ def ok_case(**changes: Any) -> Case:
     [
         ({"status": "failed"}, "contradicts the data"),
         ({"blocks": [1]}, "Blocks do not add up"),
+        ({"states": [(DeviceState(), DeviceState())] * 99}, "states around every block"),
         ({"costs_s": {"trace": float("nan")}}, "Not a number"),
         ({"status": "skipped", "latency": None}, "needs a reason"),
     ],

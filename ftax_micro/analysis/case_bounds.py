@@ -10,6 +10,7 @@ import numpy as np
 
 from ftax_micro import stats
 from ftax_micro.analysis.bounds import Bounds, cpu_bounds, cuda_bounds
+from ftax_micro.analysis.core_speed import speed_ratio
 from ftax_micro.analysis.estimates import twin_time, twins_of, workload
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
 from ftax_micro.analysis.joint import DeviceWork
@@ -29,6 +30,8 @@ from ftax_micro.records import Case, DevicePass, Roofline
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
+# Cores are as fast beside a case as beside its twin where the ratio is within this.
+_EVEN = 1.1
 _KINDS = {"kernel": CallKind.LAUNCH, "copy": CallKind.COPY, "set": CallKind.SET}
 NO_STREAM = -1
 # In the name of every call that replays: cuGraphLaunch, cudaGraphLaunch_ptsz, hipGraphLaunch.
@@ -198,8 +201,20 @@ def _inline(
         operations=executed,
         busy=worked,
         idle=bounds.device.above if bounds.device else None,
-        notes=bounds.assumed,
+        notes=(*bounds.assumed, *_uneven(case, twin)),
     )
+
+
+def _uneven(case: Case, twin: Case) -> list[str]:
+    """What a reader has to know where a case and its twin met machines of another speed."""
+    ratio = speed_ratio(case, twin)
+    if ratio is None or 1 / _EVEN <= ratio <= _EVEN:
+        return []
+    faster, times = ("faster", ratio) if ratio > 1 else ("slower", 1 / ratio)
+    return [
+        f"cores were {times:.2g} times {faster} beside its zero-work twin than beside itself: "
+        "bounds and tax hold that difference too"
+    ]
 
 
 def _on_device(

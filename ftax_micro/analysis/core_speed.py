@@ -1,6 +1,7 @@
-"""Which rows were measured while a core was slower than it can be?
+"""Which rows and blocks were measured while a core was slower than it can be?
 
-Before and after each row of the cpu the same piece of work is timed on the cores in use
+Before and after each row of the cpu, and each block of a model's forwards, the same piece of work
+is timed on the cores in use
 (`DeviceState.fixed_work_s`). Where it takes longer than at its fastest in the run, something else
 used the core: a hyperthread's neighbour, another guest of the same host, a power limit. The load
 average and steal time show none of these. The cores work at the same time, so that two which have
@@ -11,8 +12,9 @@ longer, and hand-overs, through one cache, less.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import median
 
-from ftax_micro.records import Measurement, Verdict
+from ftax_micro.records import Case, DeviceState, Measurement, Verdict
 
 CODE = "core_slowed"
 # A quiet core repeats the work within 1 or 2 %; a neighbour costs it half as much again and more.
@@ -34,9 +36,66 @@ def slowdowns(measurements: Sequence[Measurement]) -> list[float | None]:
     ]
 
 
+def block_slowdowns(
+    cases: Sequence[Case], measurements: Sequence[Measurement] = ()
+) -> list[list[float]]:
+    """For each case and block how many times slower its slowest core was than that core at its
+    fastest in any of them, or beside any of `measurements` of the same run. A case whose cores'
+    speed was not read has none.
+    """
+    fastest: dict[str, float] = {}
+    everything = [
+        *(pair for case in cases for states in case.states for pair in _known(states)),
+        *(pair for each in measurements for pair in _works(each)),
+    ]
+    for core, work_s in everything:
+        fastest[core] = min(work_s, fastest.get(core, work_s))
+    return [
+        [max(s / fastest[core] for core, s in _known(states)) for states in case.states]
+        if case.states and all(any(_known(states)) for states in case.states)
+        else []
+        for case in cases
+    ]
+
+
+def is_slowed(slowdown: float | None) -> bool:
+    """Whether a core was slower than a quiet one ever is."""
+    return slowdown is not None and slowdown > _TOLERATED
+
+
+def typical_slowdown(slowdowns: Sequence[float], blocks: Sequence[int]) -> float | None:
+    """The slowdown beside a case's median sample; `blocks` says how many samples each block has."""
+    if not slowdowns:
+        return None
+    return median(each for each, n in zip(slowdowns, blocks, strict=True) for _ in range(n))
+
+
+def slowed_blocks_verdict(slowdowns: Sequence[float], blocks: Sequence[int]) -> list[Verdict]:
+    """The verdict on a case, or none: a median stands as long as most samples are undisturbed."""
+    if not is_slowed(typical_slowdown(slowdowns, blocks)):
+        return []
+    count = sum(map(is_slowed, slowdowns))
+    sentence = (
+        f"beside {count} of {len(slowdowns)} blocks a core was slower than at its fastest in this "
+        f"run, by up to {max(slowdowns):.2g} times: something shared it, and the median is not "
+        "what this machine does undisturbed"
+    )
+    return [Verdict(code=CODE, sentence=sentence)]
+
+
+def speed_ratio(ours: Case, other: Case) -> float | None:
+    """How many times as fast cores were beside `other` as beside `ours`: the typical time of the
+    fixed work around our blocks over that around the other's. None where it was not read.
+    """
+    times = [
+        [work_s for states in case.states for _, work_s in _known(states)] for case in (ours, other)
+    ]
+    return median(times[0]) / median(times[1]) if all(times) else None
+
+
 def slowed_verdict(slowdown: float | None) -> list[Verdict]:
     """The verdict on a row whose core was slower by `slowdown`, or none."""
-    if slowdown is None or slowdown <= _TOLERATED:
+    if slowdown is None or not is_slowed(slowdown):
         return []
     sentence = (
         f"a core was {slowdown:.2g} times slower beside this row than at its fastest in this run: "
@@ -48,9 +107,12 @@ def slowed_verdict(slowdown: float | None) -> list[Verdict]:
 def _works(measurement: Measurement) -> Iterable[tuple[str, float]]:
     """Core and time of the work on each core the row used, or, unknown which, on all."""
     used = str(measurement.facts.get("cores") or "").split(",")
-    for state in (measurement.state_before, measurement.state_after):
-        if state is None or state.fixed_work_s is None:
-            continue
-        for core, work_s in state.fixed_work_s.items():
-            if work_s > 0 and (core in used or used == [""]):
-                yield core, work_s
+    for core, work_s in _known((measurement.state_before, measurement.state_after)):
+        if core in used or used == [""]:
+            yield core, work_s
+
+
+def _known(states: Iterable[DeviceState | None]) -> Iterable[tuple[str, float]]:
+    for state in states:
+        if state is not None and state.fixed_work_s is not None:
+            yield from ((core, work_s) for core, work_s in state.fixed_work_s.items() if work_s > 0)

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ftax_micro import stats
-from ftax_micro.records import Case, Data
+from ftax_micro.analysis.core_speed import (
+    block_slowdowns,
+    is_slowed,
+    slowed_blocks_verdict,
+    typical_slowdown,
+)
+from ftax_micro.records import Case, Data, Measurement, Verdict
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 from ftax_micro.trust import TrustWarning, trust_warnings
@@ -26,8 +32,12 @@ class CaseSummary:
     `speedup` is eager's latency over this mode's on the same workload: the median over blocks that
     took turns, with its sign-test interval, or of the medians where there are too few blocks or
     they were taken in another run. `solo_ratio` is the latency beside other modes over that of the
-    mode by itself. `operations` is how many one forward executes, `device_operations` how many the
-    device saw in one, and `busy_s` the median of the time it had one to do.
+    mode by itself. `slowdown` is how many times slower than at its fastest in the run a core was
+    beside the median sample, `slowed_blocks` beside how many blocks one was slower than a quiet one
+    ever is (`core_speed`), `undisturbed` the latency in the others, where there are some of both.
+    `verdicts` are the case's own and what these come to. `operations` is how many one forward
+    executes, `device_operations` how many the device saw in one, and `busy_s` the median of the
+    time it had one to do.
     """
 
     case: Case
@@ -36,6 +46,10 @@ class CaseSummary:
     pipelined: Estimate | None = None
     speedup: Estimate | None = None
     solo_ratio: float | None = None
+    slowdown: float | None = None
+    slowed_blocks: int | None = None
+    undisturbed: Estimate | None = None
+    verdicts: tuple[Verdict, ...] = ()
     operations: int | None = None
     device_operations: int | None = None
     busy_s: float | None = None
@@ -52,13 +66,15 @@ class LatencyView:
 
 def latency_view(result: Result) -> LatencyView:
     """The view of `result`; pure, so a saved file renders as it did when it was measured."""
-    rows = summarise_cases(result.cases, result.plan.confidence)
+    rows = summarise_cases(result.cases, result.plan.confidence, result.measurements)
     warnings = trust_warnings(result.environment, gpu_uuids=[])
     return LatencyView(result, rows, [each for each in warnings if each.code != _LOADED])
 
 
-def summarise_cases(cases: Sequence[Case], confidence: float = 0.95) -> list[CaseSummary]:
-    """One summary per case, in their order."""
+def summarise_cases(
+    cases: Sequence[Case], confidence: float = 0.95, measurements: Sequence[Measurement] = ()
+) -> list[CaseSummary]:
+    """One summary per case, in their order; `measurements` are other rows of the same run."""
     latencies = [_estimate(case.latency, confidence) for case in cases]
     reference = {_workload(case): case for case in cases if case.mode == _REFERENCE}
     return [
@@ -72,8 +88,14 @@ def summarise_cases(cases: Sequence[Case], confidence: float = 0.95) -> list[Cas
             operations=sum(case.executed.values()) or None,
             device_operations=len(case.device_pass.operations) if case.device_pass else None,
             busy_s=statistics.median(case.device_pass.busy_s) if case.device_pass else None,
+            slowdown=typical_slowdown(slowed, case.blocks),
+            slowed_blocks=sum(map(is_slowed, slowed)) if slowed else None,
+            undisturbed=_undisturbed(case, slowed, confidence),
+            verdicts=(*case.verdicts, *slowed_blocks_verdict(slowed, case.blocks)),
         )
-        for case, latency in zip(cases, latencies, strict=True)
+        for case, latency, slowed in zip(
+            cases, latencies, block_slowdowns(cases, measurements), strict=True
+        )
     ]
 
 
@@ -99,6 +121,20 @@ def _solo_ratio(case: Case) -> float | None:
 
 def _estimate(data: Data | None, confidence: float) -> Estimate | None:
     return None if data is None else stats.median_interval(data.samples, confidence)
+
+
+def _undisturbed(case: Case, slowdowns: Sequence[float], confidence: float) -> Estimate | None:
+    if case.latency is None or not 0 < sum(map(is_slowed, slowdowns)) < len(slowdowns):
+        return None
+    samples = iter(case.latency.samples)
+    taken = [list(itertools.islice(samples, size)) for size in case.blocks]
+    quiet = [
+        value
+        for block, slowdown in zip(taken, slowdowns, strict=True)
+        for value in block
+        if not is_slowed(slowdown)
+    ]
+    return stats.median_interval(quiet, confidence)
 
 
 def _speedup(reference: Case | None, case: Case, confidence: float) -> Estimate | None:

@@ -8,13 +8,11 @@ import msgspec
 
 from ftax_micro.devices.contract import Device, Outcome
 from ftax_micro.errors import FtaxError, Interrupted, NeedsOwnProcess, Skip
+from ftax_micro.orchestration.clock_verdicts import clock_verdicts
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.selection import Point
-from ftax_micro.records import DeviceFacts, DeviceState, Measurement, Plan, Status, Verdict
+from ftax_micro.records import DeviceFacts, DeviceState, Measurement, Plan, Status
 from ftax_micro.result_rules import check_measurement
-
-# A fall of the SM clock by more than this between the start and the end of a row is a verdict (§8).
-_CLOCK_FALL = 0.05
 
 
 def measure_point(
@@ -53,7 +51,7 @@ def measure_point(
         status="ok",
         data=outcome.data,
         corrections=outcome.corrections,
-        verdicts=[*outcome.verdicts, *_clock_verdicts(before, after)],
+        verdicts=[*outcome.verdicts, *clock_verdicts([(before, after)])],
         facts=outcome.facts,
         state_before=before,
         state_after=after,
@@ -104,13 +102,3 @@ def _state(device: Device) -> DeviceState | None:
         return device.state()
     except Exception:
         return DeviceState()
-
-
-def _clock_verdicts(before: DeviceState | None, after: DeviceState | None) -> list[Verdict]:
-    if before is None or after is None or not before.sm_clock_hz or not after.sm_clock_hz:
-        return []
-    fall = 1 - after.sm_clock_hz / before.sm_clock_hz
-    if fall <= _CLOCK_FALL:
-        return []
-    sentence = f"the SM clock fell by {fall:.0%} during this row"
-    return [Verdict(code="clock_fell", sentence=sentence)]

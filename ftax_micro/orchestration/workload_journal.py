@@ -9,6 +9,7 @@ from typing import Any
 
 import ftax_micro
 from ftax_micro.interleaving import Block, times_of
+from ftax_micro.orchestration.clock_verdicts import clock_verdicts
 from ftax_micro.orchestration.latency import LatencyProgress, WorkloadRequest
 from ftax_micro.orchestration.workload_job import (
     Absent,
@@ -193,6 +194,7 @@ class Journal:
     def _values(self, entry: _Entry) -> dict[str, Any]:
         """What is known of a mode that was timed."""
         times = times_of(entry.blocks, entry.stopped or "interrupted")
+        states = [(each.before, each.after) for each in entry.blocks if each.before and each.after]
         ready, alone, counted = entry.ready, entry.alone, entry.counted
         assert ready is not None  # or nothing would have been timed
         return {
@@ -201,6 +203,8 @@ class Journal:
             "host": times.host,
             "pipelined": times.pipelined,
             "blocks": times.blocks,
+            "states": states,
+            "verdicts": clock_verdicts(states),
             "solo": alone.latency if alone else None,
             "peak_memory_bytes": alone.peak_memory_bytes if alone else None,
             "gpu_load": alone.gpu_load if alone else None,

@@ -45,6 +45,7 @@ from ftax_micro.orchestration.workload_job import (
 )
 from ftax_micro.orchestration.workload_load import gpu_load_of, waiting
 from ftax_micro.orchestration.workload_memory import failure_reason, watch_peak
+from ftax_micro.orchestration.workload_state import state_reader
 from ftax_micro.records import Plan, Status, StopReason
 
 _LOG = logging.getLogger("ftax_micro.orchestration")
@@ -79,7 +80,8 @@ class WorkloadSession:
             ready = self._ready(workload, opened)
             probes = {mode: probe_of(prepared) for mode, prepared in ready.items()}
             watch = _Told(self.tell, self._first_s, self._absent)
-            times = measure_interleaved(probes, self.plan, watch, self.known)
+            state = opened.enter_context(state_reader(self.request.device, self.request.threads))
+            times = measure_interleaved(probes, self.plan, watch, self.known, state)
             for mode, each in times.items():
                 if each.latency.stop_reason == "interrupted":
                     raise Interrupted("SIGINT", 130)

@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
+from ftax_micro.analysis.core_speed import CODE as SLOWED
 from ftax_micro.analysis.latency_view import CaseSummary, LatencyView, workload_sizes
 from ftax_micro.models.listing import ListedModel
 from ftax_micro.records import Case
@@ -22,6 +23,7 @@ _COLUMNS = (
     *("speedup", "speedup_low", "speedup_high", "relative_norm", "stop_reason", "prepare_s"),
     *("lengths", "twin", "threads", "steps", "ops", "activation_bytes", "peak_memory_bytes"),
     *("interleaved_over_solo", "tool_version", "measured_at"),
+    *("slowdown", "slowed_blocks", "undisturbed_s", "verdicts"),
 )
 _HEADINGS = (
     *("model", "input", "mode", "latency", "interval", "host", "pipelined", "over eager", "n"),
@@ -145,10 +147,27 @@ def _below(view: LatencyView) -> list[str]:
     lines = _absences([row.case for row in view.rows if row.case.status != "ok"])
     for row in _timed(view):
         where = f"{row.case.model} {_input(row.case)} {row.case.mode}"
-        lines += [f"{where}: {verdict.sentence}" for verdict in row.case.verdicts]
+        lines += [f"{where}: {v.sentence}" for v in row.verdicts if v.code != SLOWED]
+    lines += _slowed_line(view)
     if not view.result.complete:
         lines.append(f"incomplete: {view.result.incomplete_reason}")
     return lines
+
+
+def _slowed_line(view: LatencyView) -> list[str]:
+    """One line for all cases whose median is a disturbed one."""
+    slowed = [row for row in view.rows if any(each.code == SLOWED for each in row.verdicts)]
+    if not slowed:
+        return []
+    timed = len(_timed(view))
+    which = f"{len(slowed)} of {timed} cases (--format csv says which, and what they take without)"
+    most = max(row.slowdown or 1.0 for row in slowed)
+    return [
+        f"beside most blocks of {which} a core was slower than at its fastest in this run, "
+        f"typically by up to {most:.2g} times, because something shared it (a hyperthread's "
+        "neighbour, another guest, a power limit): these medians are not what this machine does "
+        "undisturbed"
+    ]
 
 
 def _csv_cells(row: CaseSummary) -> Sequence[object]:
@@ -170,6 +189,8 @@ def _csv_cells(row: CaseSummary) -> Sequence[object]:
         *(case.lengths, int(case.twin), case.facts.get("threads"), case.steps, row.operations),
         *(case.activation_bytes, case.peak_memory_bytes, row.solo_ratio),
         *(case.tool_version, case.measured_at),
+        *(row.slowdown, row.slowed_blocks, row.undisturbed.value if row.undisturbed else None),
+        " ".join(each.code for each in row.verdicts),
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ftax_micro import stats
+from ftax_micro.analysis.core_speed import block_slowdowns, is_slowed, typical_slowdown
 from ftax_micro.analysis.latency_view import BEGUN, block_medians, workload_sizes
 from ftax_micro.analysis.quantities.contract import PARAMETERS, Fact, Kind, Quantity, Rounds, Value
 from ftax_micro.analysis.quantities.measured import ticked
@@ -22,9 +23,10 @@ _NO_CAUSES = {BEGUN, "threads", "export_cached"}
 def quantities(result: Result, confidence: float) -> Sequence[Quantity]:
     """Of each case its latency, its host time where that is another, and its pipelined interval."""
     waits, turns = wait_styles(result), _turns(result.cases)
+    slowed = block_slowdowns(result.cases, result.measurements)
     return [
-        quantity
-        for case in result.cases
+        _slowed(quantity, typical_slowdown(slowdowns, case.blocks))
+        for case, slowdowns in zip(result.cases, slowed, strict=True)
         for quantity in _of_case(case, confidence, waits.get(case.device), turns)
     ]
 
@@ -91,6 +93,12 @@ def _turns(cases: Sequence[Case]) -> dict[object, str]:
 def _run(case: Case) -> object:
     setting = {key: value for key, value in case_setting(case).items() if key != "mode"}
     return case.device, case.model, frozenset(setting.items()), case.facts.get(BEGUN)
+
+
+def _slowed(quantity: Quantity, slowdown: float | None) -> Quantity:
+    if quantity.value.status != "ok" or not is_slowed(slowdown):
+        return quantity
+    return replace(quantity, value=replace(quantity.value, slowdown=slowdown))
 
 
 def _of_case(

@@ -89,7 +89,7 @@ def _verdicts(material: Material) -> Iterator[tuple[str, str, str]]:
     for warning in trust_warnings(result.environment, gpu_uuids=uuids):
         yield warning.severity, warning.code, warning.sentence
     for row in material.cases:
-        for verdict in row.case.verdicts:
+        for verdict in row.verdicts:
             where = f"{case_label(row.case)} {row.case.mode}"
             yield "row", verdict.code, f"{where}: {verdict.sentence}"
 

@@ -89,7 +89,7 @@ def _of_result(question: Question, name: str, result: Result) -> Material:
         result,
         floor_view(result),
         ladder_view(result),
-        summarise_cases(result.cases, confidence),
+        summarise_cases(result.cases, confidence, result.measurements),
         bounds,
         advice,
         crossovers(result.cases, confidence),
