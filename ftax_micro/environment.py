@@ -14,7 +14,7 @@ from typing import Any
 from ftax_micro.environment_gpu import read_gpus
 from ftax_micro.environment_host import ProcessTimes, linux_host_facts
 from ftax_micro.environment_macos import macos_host_facts, read_sysctl
-from ftax_micro.environment_process import process_facts
+from ftax_micro.environment_process import process_facts, typed_command
 from ftax_micro.fact_reader import FactReader, Unreadable, read_text
 from ftax_micro.facts import Environment, GpuFacts, HostFacts
 from ftax_micro.nvml import uuid_texts
@@ -39,10 +39,10 @@ def capture_environment(
 
     Never raises for a fact that cannot be read: its reason is recorded. Call it before any CUDA
     context exists, so that this process is not among the GPU's, and before the measurement, whose
-    own load would show. `command` is the command line, `build_id` the extension's; with `gpus`
-    false NVML is left alone. The other arguments stand for the real machine in tests: `root` for
-    ``/``, `environ` for the process's variables, `system` and `machine` for what `platform` says,
-    `nvml` for the ``pynvml`` module.
+    own load would show. `command` is the command line, of which `typed_command` is kept, `build_id`
+    the extension's; with `gpus` false NVML is left alone. The other arguments stand for the real
+    machine in tests: `root` for ``/``, `environ` for the process's variables, `system` and
+    `machine` for what `platform` says, `nvml` for the ``pynvml`` module.
     """
     root = Path(root)
     system = platform.system() if system is None else system
@@ -59,7 +59,7 @@ def capture_environment(
         )
     return Environment(
         captured_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        command=list(command),
+        command=typed_command(command),
         build_id=build_id,
         hostname=read("hostname", lambda: _hostname(root)),
         os=read("os", lambda: _os_name(root, system)),

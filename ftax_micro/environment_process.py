@@ -7,7 +7,7 @@ import platform
 import re
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ftax_micro.fact_reader import FactReader, Unreadable
@@ -117,6 +117,24 @@ _SCHEDULERS = {
     "SCHED_FIFO": "fifo",
     "SCHED_RR": "rr",
 }
+
+
+def typed_command(argv: Sequence[str]) -> list[str]:
+    """The command line `argv` as one types it, without the folder its program lies in.
+
+    A result is published, and where somebody installed the program is nobody's business; what
+    repeats the run is its name. A module of this package becomes ``python -m``.
+    """
+    if not argv:
+        return []
+    program, *arguments = argv
+    package = Path(__file__).resolve().parent
+    path = Path(program)
+    if path.suffix != ".py" or package not in path.parents:
+        return [path.name, *arguments]
+    parts = path.relative_to(package.parent).with_suffix("").parts
+    module = ".".join(part for part in parts if part != "__main__")
+    return ["python", "-m", module, *arguments]
 
 
 def process_facts(root: Path, environ: Mapping[str, str]) -> ProcessFacts:

@@ -162,8 +162,9 @@ class ProcessFacts(Facts, frozen=True, kw_only=True):
 class Environment(Facts, frozen=True, kw_only=True):
     """Everything about a run that is not a measurement.
 
-    `captured_at` is ISO 8601 in UTC. `gpus` is None, with its reason, where NVML can't be asked,
-    and empty where it wasn't. `build_id` names the build of the extension; None without one.
+    `captured_at` is ISO 8601 in UTC, `command` what one types to repeat the run. `gpus` is None,
+    with its reason, where NVML can't be asked, and empty where it wasn't. `build_id` names the
+    build of the extension; None without one.
     """
 
     captured_at: str

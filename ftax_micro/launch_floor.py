@@ -154,6 +154,7 @@ def _leave_hung(
 def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
     import msgspec
 
+    from ftax_micro.environment_process import typed_command
     from ftax_micro.orchestration.processes import run_in_processes
     from ftax_micro.progress import TerminalProgress
 
@@ -174,7 +175,7 @@ def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
         arguments += [name, str(value)] if value is not None else []
     with TerminalProgress() as progress:
         result = run_in_processes(arguments, args.processes, interrupts, progress.process_begins)
-    environment = msgspec.structs.replace(result.environment, command=list(sys.argv))
+    environment = msgspec.structs.replace(result.environment, command=typed_command(sys.argv))
     return msgspec.structs.replace(result, environment=environment)
 
 

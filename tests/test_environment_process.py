@@ -9,7 +9,12 @@ import fake_trees
 import pytest
 
 from ftax_micro import environment_process as module
-from ftax_micro.environment_process import process_facts, timing_variables, watching_libraries
+from ftax_micro.environment_process import (
+    process_facts,
+    timing_variables,
+    typed_command,
+    watching_libraries,
+)
 
 
 def test_only_variables_of_the_list_and_no_secret() -> None:
@@ -94,3 +99,25 @@ def test_a_profile_function_is_a_hook(tmp_path: Path) -> None:
     finally:
         sys.setprofile(before)
     assert any("profile: test_environment_process." in hook for hook in hooks)
+
+
+@pytest.mark.parametrize(
+    ("program", "typed"),
+    [
+        ("{package}/launch_floor.py", ["python", "-m", "ftax_micro.launch_floor"]),
+        ("{package}/__main__.py", ["python", "-m", "ftax_micro"]),
+        ("/home/someone/.venv/bin/ftax-micro", ["ftax-micro"]),
+        ("/home/someone/study.py", ["study.py"]),
+        ("-c", ["-c"]),
+    ],
+)
+def test_a_command_line_is_kept_without_where_its_program_lies(
+    program: str, typed: list[str]
+) -> None:
+    package = Path(module.__file__).resolve().parent
+    argv = [program.format(package=package), "--quick", "-o", "floor.json"]
+    assert typed_command(argv) == [*typed, "--quick", "-o", "floor.json"]
+
+
+def test_no_command_line_stays_none() -> None:
+    assert typed_command([]) == []

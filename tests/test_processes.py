@@ -154,7 +154,9 @@ def test_a_real_series(tmp_path: Path) -> None:
         ("call_direct", 1),
     ]
     # The command line is the user's, not a child's.
-    assert result.environment.command[1:] == [*arguments, "--format", "csv", "-o", str(path)]
+    program = ["python", "-m", "ftax_micro.launch_floor"]
+    typed = [*program, *arguments, "--format", "csv", "-o", str(path)]
+    assert result.environment.command == typed
 
 
 def test_a_wrong_name_is_the_same_error_as_in_one_process() -> None:
