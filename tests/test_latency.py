@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from workload_here import WorkloadRun
 
 from ftax_micro.errors import Interrupted, Skip
 from ftax_micro.models.request import ModelRequest, own_spec
 from ftax_micro.modes import MODES
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu
-from ftax_micro.orchestration import latency
-from ftax_micro.orchestration.latency import WorkloadRequest, WorkloadRun
+from ftax_micro.orchestration import workload_request
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.records import Case, DeviceState, Plan
 from ftax_micro.result_rules import check_case
 
@@ -237,4 +238,4 @@ def test_cases_that_contradict_themselves_are_refused(
 
 
 def test_the_reference_is_the_paper_s_baseline() -> None:
-    assert latency.REFERENCE == "eager"
+    assert workload_request.REFERENCE == "eager"

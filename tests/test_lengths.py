@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from tiny_models import tiny
+from workload_here import WorkloadRun
 
 from ftax_micro.errors import UnknownNameError, UsageError
 from ftax_micro.models.lengths import LENGTHS
 from ftax_micro.models.request import parse_model
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes.equality import MismatchError, check_equal
-from ftax_micro.orchestration.latency import WorkloadRequest, WorkloadRun
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.records import Plan
 
 if TYPE_CHECKING:

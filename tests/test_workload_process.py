@@ -23,9 +23,9 @@ from ftax_micro.errors import Interrupted
 from ftax_micro.models.request import ModelRequest, own_spec
 from ftax_micro.orchestration import workload_process
 from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
-from ftax_micro.orchestration.latency import WorkloadRequest
 from ftax_micro.orchestration.workload_journal import Journal
 from ftax_micro.orchestration.workload_process import WorkloadProcess
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.records import Case, Plan
 from ftax_micro.result_rules import check_case
 

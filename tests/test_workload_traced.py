@@ -12,10 +12,10 @@ from ftax_micro.devices.tracing import Trace, TracedCall, TracedOperation
 from ftax_micro.errors import Skip
 from ftax_micro.models.request import ModelRequest, own_spec
 from ftax_micro.orchestration import workload_session
-from ftax_micro.orchestration.latency import WorkloadRequest
 from ftax_micro.orchestration.workload_job import Message, Traced
 from ftax_micro.orchestration.workload_journal import Journal
 from ftax_micro.orchestration.workload_process import WorkloadProcess
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.orchestration.workload_session import WorkloadSession
 from ftax_micro.records import Case, Plan
 from ftax_micro.result_rules import check_case

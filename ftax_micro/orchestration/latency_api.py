@@ -11,7 +11,6 @@ from ftax_micro.environment import capture_environment
 from ftax_micro.models.own_module import OwnModule
 from ftax_micro.models.request import ModelRequest, own_spec
 from ftax_micro.modes import MODES
-from ftax_micro.orchestration.latency import LatencyProgress, WorkloadRequest
 from ftax_micro.orchestration.latency_requests import (
     Sizes,
     Task,
@@ -28,6 +27,7 @@ from ftax_micro.orchestration.latency_run import (
 )
 from ftax_micro.orchestration.plans import check_plan
 from ftax_micro.orchestration.workload_process import WorkloadProcess
+from ftax_micro.orchestration.workload_request import LatencyProgress, WorkloadRequest
 from ftax_micro.records import Plan
 from ftax_micro.results import Result
 

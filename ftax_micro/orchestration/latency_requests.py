@@ -11,7 +11,7 @@ from ftax_micro.models.contract import Shape
 from ftax_micro.models.request import ModelRequest, parse_model
 from ftax_micro.models.workload import check_dtype
 from ftax_micro.modes import MODES
-from ftax_micro.orchestration.latency import WorkloadRequest
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 
 _SIZES = ("batch", "sequence", "image", "audio")
 Sizes = int | Sequence[int] | None

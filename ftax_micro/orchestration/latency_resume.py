@@ -8,8 +8,8 @@ import msgspec
 
 from ftax_micro.errors import UsageError
 from ftax_micro.facts import Environment
-from ftax_micro.orchestration.latency import WorkloadRequest
 from ftax_micro.orchestration.latency_requests import Task, request_key
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.records import Case, Plan
 from ftax_micro.results import Result
 

@@ -13,11 +13,11 @@ from ftax_micro.errors import Interrupted
 from ftax_micro.facts import Environment
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.interrupts import Interrupts
-from ftax_micro.orchestration.latency import LatencyProgress
 from ftax_micro.orchestration.latency_requests import Task
 from ftax_micro.orchestration.latency_resume import CaseBook
 from ftax_micro.orchestration.workload_journal import Journal
 from ftax_micro.orchestration.workload_process import WorkloadProcess
+from ftax_micro.orchestration.workload_request import LatencyProgress
 from ftax_micro.orchestration.workload_session import WorkloadSession
 from ftax_micro.records import DeviceFacts, Measurement, Plan, Roofline
 from ftax_micro.results import Result

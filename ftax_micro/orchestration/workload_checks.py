@@ -11,7 +11,7 @@ from ftax_micro.interleaving import ForwardProbe
 from ftax_micro.models.workload import import_torch
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_finite
-from ftax_micro.orchestration.latency import WorkloadRequest
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 
 
 def probe_of(prepared: Prepared) -> ForwardProbe:

@@ -18,7 +18,6 @@ import msgspec
 from ftax_micro.models.contract import Shape
 from ftax_micro.models.request import parse_model
 from ftax_micro.orchestration.child_process import end_with_parent
-from ftax_micro.orchestration.latency import WorkloadRequest
 from ftax_micro.orchestration.workload_job import (
     Message,
     Stands,
@@ -27,6 +26,7 @@ from ftax_micro.orchestration.workload_job import (
     read_job,
 )
 from ftax_micro.orchestration.workload_memory import be_first_to_go
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.orchestration.workload_session import WorkloadSession
 from ftax_micro.profilers import TRACERS
 

@@ -11,9 +11,9 @@ from ftax_micro.models.macs import count_macs, module_macs
 from ftax_micro.models.workload import Workload
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.executed import activation_bytes
-from ftax_micro.orchestration.latency import WorkloadRequest
 from ftax_micro.orchestration.workload_job import Counted, Facts
 from ftax_micro.orchestration.workload_memory import failure_reason
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 
 _Count = TypeVar("_Count")
 

@@ -10,7 +10,6 @@ from typing import Any
 import ftax_micro
 from ftax_micro.interleaving import Block, times_of
 from ftax_micro.orchestration.clock_verdicts import clock_verdicts
-from ftax_micro.orchestration.latency import LatencyProgress, WorkloadRequest
 from ftax_micro.orchestration.workload_job import (
     Absent,
     Alone,
@@ -24,6 +23,7 @@ from ftax_micro.orchestration.workload_job import (
     Timed,
     Traced,
 )
+from ftax_micro.orchestration.workload_request import LatencyProgress, WorkloadRequest
 from ftax_micro.records import Case, Plan, StopReason
 
 _ALONE = ("solo", "peak_memory_bytes")

@@ -8,8 +8,8 @@ from ftax_micro.errors import Interrupted
 from ftax_micro.gpu_load import measure_gpu_load
 from ftax_micro.models.workload import import_torch
 from ftax_micro.modes.contract import Prepared
-from ftax_micro.orchestration.latency import WorkloadRequest
 from ftax_micro.orchestration.workload_memory import failure_reason
+from ftax_micro.orchestration.workload_request import WorkloadRequest
 from ftax_micro.records import GpuLoad
 
 

@@ -23,7 +23,6 @@ import msgspec
 
 from ftax_micro.orchestration.child_process import Child, running_child, why_it_ended
 from ftax_micro.orchestration.interrupts import Interrupts
-from ftax_micro.orchestration.latency import REFERENCE, WorkloadRequest
 from ftax_micro.orchestration.workload_checks import nothing_to_compare_with
 from ftax_micro.orchestration.workload_job import (
     Absent,
@@ -35,6 +34,7 @@ from ftax_micro.orchestration.workload_job import (
 )
 from ftax_micro.orchestration.workload_journal import Journal
 from ftax_micro.orchestration.workload_memory import memory_kills
+from ftax_micro.orchestration.workload_request import REFERENCE, WorkloadRequest
 
 # The longest compilation seen took 206 s on two busy cores.
 PREPARE_S = 900.0

@@ -24,7 +24,6 @@ from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_equal
 from ftax_micro.modes.repeated import repeated
 from ftax_micro.orchestration.device_pass import trace_forwards
-from ftax_micro.orchestration.latency import REFERENCE, WorkloadRequest
 from ftax_micro.orchestration.workload_checks import (
     check_repeatable,
     nothing_to_compare_with,
@@ -45,6 +44,7 @@ from ftax_micro.orchestration.workload_job import (
 )
 from ftax_micro.orchestration.workload_load import gpu_load_of, waiting
 from ftax_micro.orchestration.workload_memory import failure_reason, watch_peak
+from ftax_micro.orchestration.workload_request import REFERENCE, WorkloadRequest
 from ftax_micro.orchestration.workload_state import state_reader
 from ftax_micro.records import Plan, Status, StopReason
 
