@@ -84,6 +84,10 @@ class NeedsOwnProcess(Skip):
     """Raised by a row that cannot run in this process, but could in a fresh one."""
 
 
+class RecompiledError(FtaxError):
+    """A forward that compiled while it was timed: its seconds are not those of what it became."""
+
+
 class Hung(FtaxError):
     """The device did not answer within the watchdog's limit."""
 

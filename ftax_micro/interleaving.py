@@ -23,7 +23,7 @@ import msgspec
 
 from ftax_micro import stats
 from ftax_micro.collector import collector_off, old_objects_set_aside
-from ftax_micro.errors import Interrupted
+from ftax_micro.errors import Interrupted, RecompiledError
 from ftax_micro.records import Data, DeviceState, Plan, Record, StopReason
 from ftax_micro.stopping import StoppingCriterion
 
@@ -42,13 +42,15 @@ class ForwardProbe:
 
     `synchronise` is None where `forward` returns with the work done; host time and latency are then
     the same. `host` is False where `forward` synchronises inside and its return tells nothing of
-    the host's own work.
+    the host's own work. `compilations` tells how much this process has compiled so far: a
+    forward during which that changes fails.
     """
 
     forward: Callable[[], Any]
     synchronise: Callable[[], None] | None = None
     host: bool = True
     pipelined: bool = True
+    compilations: Callable[[], int] = lambda: 0
 
 
 @dataclass(frozen=True)
@@ -214,7 +216,10 @@ def _turn(series: _Series, watch: Watch, take: Callable[[_Series], Block | None]
         return
     watch.turn_begins(series.name)
     try:
+        compiled = series.probe.compilations()
         block = take(series)
+        if series.probe.compilations() != compiled:
+            raise RecompiledError("compiled again while it was timed")
     except Interrupted:
         raise
     except Exception as error:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ftax_micro.results import Result
 
 
+# Of a GPU, for each model: some ten seconds a mode, in which its process starts and gets ready.
+_TRACES_S = 120.0
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the main job."""
     parser.add_argument(
@@ -147,7 +151,7 @@ def _run(request: str, interrupts: Interrupts) -> Result:
 
     device, floors = _devices(request)
     environment = capture_environment(command=sys.argv, build_id=core().source_digest)
-    measures = WorkloadProcess(interrupts=interrupts, traces=True)
+    measures = WorkloadProcess(interrupts=interrupts, traces=True, traces_s=_TRACES_S)
     run = MainRun(device, floors, environment, measures, peaks=measure_peaks, interrupts=interrupts)
     with TerminalProgress() as line:
         run.floor.progress = run.ladder.progress = line

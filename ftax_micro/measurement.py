@@ -286,7 +286,7 @@ def _median_half_width(plan: Plan) -> Callable[[_Series], float | None]:
 def _median_data(sampling: _Sampling, loops: int, ticks: int, clock: ClockFacts) -> Data:
     samples = sampling.series[0]
     if not samples:
-        raise ResolutionError("every shot was censored: nothing could be observed")
+        raise ResolutionError("every shot was censored: over before it could be observed")
     _refuse_short(abs(float(np.median(samples))) * loops, ticks, clock)
     return Data(
         estimate="median",

@@ -72,7 +72,17 @@ def digits_for(value_s: float, spread_s: float | None = None, step_s: float = 0.
     Without a spread, or with one of 0: three significant digits, and all of those before the point.
     A step of 0 is one that was not seen.
     """
-    factor, symbol = scale_of(value_s)
+    digits = _digits_in(scale_of(value_s), value_s, spread_s, step_s)
+    shown_s = round(abs(value_s) / digits.factor_s, digits.places) * digits.factor_s
+    if scale_of(shown_s)[0] > digits.factor_s:  # 999.9 ns to whole ns is 1 µs
+        return _digits_in(scale_of(shown_s), shown_s, spread_s, step_s)
+    return digits
+
+
+def _digits_in(
+    scale: tuple[float, str], value_s: float, spread_s: float | None, step_s: float
+) -> Digits:
+    factor, symbol = scale
     if spread_s is not None and spread_s > 0:
         places = decimals_for(spread_s / factor)
     else:
@@ -92,7 +102,7 @@ def format_seconds(value_s: float | None, spread_s: float | None = None) -> str:
         return "–"
     if spread_s is not None:
         return digits_for(value_s, spread_s).text(value_s)
-    factor, symbol = scale_of(value_s)
+    factor, symbol = scale_of(float(f"{value_s:.3g}"))  # 999.9 ns are 1 µs to three digits
     text = f"{value_s / factor:.3g}"
     text = text if "e" not in text else format(value_s / factor, ".0f")
     return f"{text.removeprefix('-') if float(text) == 0 else text} {symbol}"

@@ -36,7 +36,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def device_probe(clock: Clock, host_ms: float, device_ms: float, **more: bool) -> ForwardProbe:
+def device_probe(
+    clock: Clock, host_ms: float, device_ms: float, host: bool = True, pipelined: bool = True
+) -> ForwardProbe:
     """A forward whose host part returns before its device part is done."""
     due = [0]
 
@@ -47,7 +49,7 @@ def device_probe(clock: Clock, host_ms: float, device_ms: float, **more: bool) -
     def synchronise() -> None:
         clock.ns = max(clock.ns, due[0])
 
-    return ForwardProbe(forward, synchronise, **more)
+    return ForwardProbe(forward, synchronise, host, pipelined)
 
 
 def test_host_time_latency_and_pipelined_interval_are_told_apart(clock: Clock) -> None:
@@ -254,6 +256,25 @@ def test_a_probe_that_raises_costs_the_others_nothing(clock: Clock) -> None:
 def test_nobody_watching_an_error_ends_all(clock: Clock) -> None:
     with pytest.raises(ValueError, match="no luck"):
         measure_interleaved({"bad": ForwardProbe(raising(clock, ValueError("no luck"), 0))}, PLAN)
+
+
+def test_a_probe_that_compiles_while_it_is_timed_fails(clock: Clock) -> None:
+    """Its neighbour, which compiled nothing in its own turns, does not."""
+    forwards = itertools.count()
+    compiled = [0]
+
+    def forward() -> None:
+        clock.spend(10.0)
+        compiled[0] += next(forwards) == 15
+
+    notes = Notes()
+    probes = {
+        "again": ForwardProbe(forward, compilations=lambda: compiled[0]),
+        "once": ForwardProbe(lambda: clock.spend(10.0), compilations=lambda: compiled[0]),
+    }
+    assert list(measure_interleaved(probes, PLAN, notes)) == ["once"]
+    assert str(notes.errors["again"]) == "compiled again while it was timed"
+    assert "again" not in notes.blocks
 
 
 def test_known_blocks_are_gone_on_from(clock: Clock) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import sysconfig
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ftax_micro.errors import Skip
+from ftax_micro.errors import RecompiledError, Skip
 from ftax_micro.frameworks import compiler_tools
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.frameworks.quiet import quiet
+from ftax_micro.interleaving import ForwardProbe, measure_interleaved
 from ftax_micro.models.request import own_spec
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes import MODES, compiling
@@ -21,6 +23,7 @@ from ftax_micro.modes.compiled_executed import executed_compiled
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.equality import check_equal
 from ftax_micro.modes.torch_compile_reduce_overhead import _check_recorded
+from ftax_micro.records import Plan
 
 if TYPE_CHECKING:
     import torch
@@ -91,6 +94,7 @@ def test_other_inputs_compile_nothing(made: tuple[Workload, Prepared, Prepared])
     other = [own.inputs["x"].flip(0)]
     check_equal(eager.run(other), prepared.run(other), "fp32")
     assert compiling._counters() == before
+    assert prepared.compilations() == before.frames > 0
 
 
 def test_generated_kernels_and_called_operations_are_counted(
@@ -104,6 +108,24 @@ def test_generated_kernels_and_called_operations_are_counted(
     assert kernels == 1
     assert sum(operations.values()) == 2
     assert prepared.executed() == counted
+
+
+def test_compiling_again_while_it_is_timed_is_told() -> None:
+    """A number that the code was compiled for changes after the warm-up."""
+    double = torch.compile(lambda x, number: x * number, backend="eager", dynamic=False)
+    forwards = itertools.count()
+
+    def forward() -> Any:
+        return double(torch.ones(1), 2 if next(forwards) < 5 else 3)
+
+    plan = Plan(min_samples=4, min_time_s=0.0, timeout_s=5.0, quick=True)
+    probe = ForwardProbe(forward, compilations=compiling.compilations)
+    try:
+        double(torch.ones(1), 2)
+        with pytest.raises(RecompiledError, match="compiled again while it was timed"):
+            measure_interleaved({"double": probe}, plan)
+    finally:
+        compiling.forget()
 
 
 def test_what_runs_between_graphs_is_not_guessed() -> None:

@@ -119,6 +119,8 @@ def test_a_list_keeps_settings_with_their_model(text: str, names: str) -> None:
         ("layer_norm@hidden_size=", "is not name=value"),
         ("layer_norm@", "is not name=value"),
         ("layer_norm@hidden_size=big", "hidden_size is int, like 768, not 'big'"),
+        ("layer_norm@hidden_size=-1", "hidden_size is a number from 0 on, like 768, not -1"),
+        ("multi_head_attention@num_attention_heads=1.5", "num_attention_heads is int"),
         ("no_such_package.module:factory", "cannot be imported"),
         ("os:no_such_name", "cannot be imported"),
         ("os:sep", "is not a function"),

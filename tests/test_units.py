@@ -54,7 +54,11 @@ def test_decimals_show_the_spread_to_two_digits(spread: float, places: int) -> N
         (0.0, None, "0 ns"),
         (-1e-19, None, "0 ns"),
         (1.234567e-6, None, "1.23 µs"),
-        (999.6e-9, None, "1000 ns"),
+        (999.6e-9, None, "1 µs"),
+        (-999.9e-6, None, "-1 ms"),
+        (999.4e-9, None, "999 ns"),
+        (999.9e-9, 40e-9, "1.000 µs"),
+        (999.9e-9, 2e-9, "999.9 ns"),
         (1234.0, None, "1234 s"),
         (1.234567e-6, 5e-9, "1.2346 µs"),
         (1.234567e-6, 5e-8, "1.235 µs"),
@@ -67,6 +71,14 @@ def test_seconds_are_shown_as_far_as_they_are_known(
     value_s: float | None, spread_s: float | None, text: str
 ) -> None:
     assert format_seconds(value_s, spread_s) == text
+
+
+@given(times, st.none() | st.floats(min_value=1e-12, max_value=1e4))
+def test_no_text_has_a_thousand_of_a_unit_that_another_is_a_thousand_of(
+    value_s: float, spread_s: float | None
+) -> None:
+    number, unit = format_seconds(value_s, spread_s).split()
+    assert float(number) < 1000 or unit == "s"
 
 
 @given(times)

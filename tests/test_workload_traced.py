@@ -26,7 +26,7 @@ MODES = ("eager", "second")
 
 # Everything goes well but for what FTAX_TEST_DEVICE says of the traced part, by mode.
 CHILD = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 from pathlib import Path
 from ftax_micro.interleaving import Block
 from ftax_micro.orchestration.workload_job import *
@@ -49,6 +49,8 @@ for mode in job.modes:
         tell(Stands(phase="trace", mode=mode))
         what = json.loads(os.environ["FTAX_TEST_DEVICE"]).get(mode)
         if what == "kill": os.kill(os.getpid(), signal.SIGKILL)
+        while what == "hang":  # and says so
+            time.sleep(0.05); tell(Stands(phase="trace", mode=mode))
         if what == "refuse": tell(Traced(mode=mode, reason="no tracer here")); continue
         found = DevicePass(operations=[], calls=[], busy_s=[1.0], latency_s=[2.0], host_s=[1.0])
         tell(Traced(mode=mode, device_pass=found))
@@ -62,6 +64,7 @@ def traced(
     plan: Plan = PLAN,
     *,
     traces: bool = False,
+    traces_s: float | None = None,
 ) -> dict[str, Case]:
     """The cases of two modes, by mode."""
     monkeypatch.setenv("FTAX_TEST_DEVICE", json.dumps(play))
@@ -69,9 +72,10 @@ def traced(
     request = WorkloadRequest(model, model.spec.shape, device=device)
     why = "not measured in a quick run" if plan.quick else None
     journal = Journal(request, MODES, plan, not_alone=why)
-    WorkloadProcess(command=(sys.executable, "-c", CHILD), patience_s=0.0, traces=traces).measure(
-        journal
-    )
+    command = (sys.executable, "-c", CHILD)
+    WorkloadProcess(
+        command=command, patience_s=0.0, traces=traces, traces_s=traces_s, grace_s=1.0
+    ).measure(journal)
     cases = journal.cases()
     for case in cases:
         check_case(case)
@@ -110,6 +114,17 @@ def test_a_quick_run_is_traced_where_that_is_asked_for(monkeypatch: pytest.Monke
     assert "device_pass" not in cases["eager"].reasons
     assert cases["eager"].reasons["gpu_load"] == "not measured in a quick run"
     assert cases["second"].reasons["device_pass"] == "no tracer here"
+
+
+def test_traces_that_take_too_long_are_ended_and_cost_no_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mode that says all the time that it is at work, and one whose turn never comes."""
+    cases = traced(monkeypatch, {"eager": "hang"}, "cuda:0", traces_s=2.0)
+    assert {case.status for case in cases.values()} == {"ok"}
+    assert {case.device_pass for case in cases.values()} == {None}
+    assert cases["eager"].reasons["device_pass"].startswith("its time was over while ")
+    assert cases["second"].reasons["device_pass"] == "the 2 s for tracing were over"
 
 
 class Tracer:

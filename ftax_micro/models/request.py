@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -158,12 +159,20 @@ def _value(what: str, text: str, default: object) -> Override:
         return _looks_like(text)
     for kind in (int, float):
         if isinstance(default, kind):
-            try:
-                return kind(text)
-            except ValueError as error:
-                wanted = f"{kind.__name__}, like {default}"
-                raise UsageError(f"{what} is {wanted}, not {text!r}") from error
+            return _number(what, text, default)
     return text
+
+
+def _number(what: str, text: str, default: int | float) -> int | float:
+    kind = type(default)
+    try:
+        value = kind(text)
+    except ValueError as error:
+        raise UsageError(f"{what} is {kind.__name__}, like {default}, not {text!r}") from error
+    # Libraries take a negative count for none: -1 layers would be a model without layers.
+    if value < 0 <= default or (isinstance(value, float) and not math.isfinite(value)):
+        raise UsageError(f"{what} is a number from 0 on, like {default}, not {text}")
+    return value
 
 
 def _looks_like(text: str) -> Override:

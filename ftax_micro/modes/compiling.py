@@ -91,6 +91,11 @@ def compiled(workload: Workload, second_step: str = "first_runs", **options: Any
     return Compiled(module, inputs, costs_s, made.facts(), made.breaks, messages)
 
 
+def compilations() -> int:
+    """How many functions dynamo has compiled, or given up, in this process so far."""
+    return _counters().frames
+
+
 def forget() -> None:
     """Nothing of a workload is left to the next one: neither its code nor how often it compiled."""
     import torch

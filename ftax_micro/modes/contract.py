@@ -34,6 +34,8 @@ class Prepared:
 
     `executed()` counts the operations of one forward by name, in a pass that is not timed; `Skip`
     where the mode cannot tell, with the reason.
+
+    `compilations()` tells how much this process has compiled so far, where a forward could compile.
     """
 
     forward: Callable[[], Any]
@@ -46,6 +48,7 @@ class Prepared:
     unpipelined: str | None = None
     run: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
     executed: Callable[[], Mapping[str, int]] | None = None
+    compilations: Callable[[], int] = lambda: 0
 
 
 class Mode(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftax_micro.frameworks.compiler_tools import check_compiler
 from ftax_micro.modes.compiled_executed import executed_compiled
-from ftax_micro.modes.compiling import compiled, forget
+from ftax_micro.modes.compiling import compilations, compiled, forget
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu
 from ftax_micro.modes.waiting import waiting_for
@@ -36,4 +36,5 @@ class TorchCompile:
             synchronise=waiting_for(workload),
             run=done.run,
             executed=lambda: executed_compiled(forward, done.breaks),
+            compilations=compilations,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.compiler_tools import check_compiler
 from ftax_micro.frameworks.preparation import PreparationError
-from ftax_micro.modes.compiling import compiled, forget
+from ftax_micro.modes.compiling import compilations, compiled, forget
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu
 from ftax_micro.modes.waiting import waiting_for
@@ -56,6 +56,7 @@ class TorchCompileReduceOverhead:
             synchronise=waiting_for(workload),
             run=cloned,
             executed=_untold,
+            compilations=compilations,
         )
 
 

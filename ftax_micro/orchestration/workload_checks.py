@@ -21,6 +21,7 @@ def probe_of(prepared: Prepared) -> ForwardProbe:
         synchronise=prepared.synchronise,
         host=prepared.host,
         pipelined=prepared.unpipelined is None,
+        compilations=prepared.compilations,
     )
 
 

@@ -8,6 +8,7 @@ others go on in another process from the blocks they had.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import shutil
@@ -66,14 +67,16 @@ class WorkloadProcess:
 
     `prepare_s` is the longest that building a model, or making a mode ready, may take. What the
     processes write to stderr is added to the file `log`, where there is one. `traces`: a GPU's
-    operations are traced in a quick run too. `command`, which is followed by the child's arguments,
-    stands for the child in tests.
+    operations are traced in a quick run too. `traces_s` is how long tracing all modes of a workload
+    may take (None: as long as each of them answers); those whose turn comes later are not traced.
+    `command`, which is followed by the child's arguments, stands for the child in tests.
     """
 
     prepare_s: float = PREPARE_S
     interrupts: Interrupts | None = None
     log: Path | None = None
     traces: bool = False
+    traces_s: float | None = None
     command: Sequence[str] = ()
     patience_s: float = _PATIENCE_S
     grace_s: float = _GRACE_S
@@ -90,8 +93,7 @@ class WorkloadProcess:
             self._by_turns(journal)
         quick = journal.plan.quick and not self.traces
         if journal.request.device != "cpu" and not quick:
-            for mode in journal.timed():
-                self._traced(journal, mode)
+            self._trace(journal)
 
     def _alone(self, journal: Journal, mode: str) -> None:
         worker = _Worker(self, journal, [mode], "solo")
@@ -100,10 +102,15 @@ class WorkloadProcess:
             journal.fail(mode, reason)
         journal.not_counted(mode, reason or "its process did not tell")
 
-    def _traced(self, journal: Journal, mode: str) -> None:
-        """A process of its own, after all that is timed: a tracer stays attached."""
-        reason = _Worker(self, journal, [mode], "device").run()
-        journal.not_traced(mode, reason or "its process did not tell")
+    def _trace(self, journal: Journal) -> None:
+        """A process for each mode, after all that is timed: a tracer stays attached."""
+        end_s = math.inf if self.traces_s is None else time.monotonic() + self.traces_s
+        for mode in journal.timed():
+            if time.monotonic() >= end_s:
+                journal.not_traced(mode, f"the {self.traces_s:g} s for tracing were over")
+                continue
+            reason = _Worker(self, journal, [mode], "device", end_s).run()
+            journal.not_traced(mode, reason or "its process did not tell")
 
     def _by_turns(self, journal: Journal) -> None:
         """One process for all that is undone. Afterwards there is less of it."""
@@ -129,12 +136,20 @@ class WorkloadProcess:
 
 
 class _Worker:
-    """One process of a workload; `stands` is what it said last that it would do."""
+    """One process of a workload; `stands` is what it said last that it would do.
+
+    It is ended at `end_s` of the monotonic clock, whatever it says.
+    """
 
     def __init__(
-        self, how: WorkloadProcess, journal: Journal, modes: Sequence[str], part: Part
+        self,
+        how: WorkloadProcess,
+        journal: Journal,
+        modes: Sequence[str],
+        part: Part,
+        end_s: float = math.inf,
     ) -> None:
-        self._how, self._journal = how, journal
+        self._how, self._journal, self._end_s = how, journal, end_s
         self._job = _job(journal, list(modes), part)
         self._reader = MessageReader()
         self.stands: Stands | None = None
@@ -187,14 +202,17 @@ class _Worker:
                     return f"its process told what is no result ({error})"
             elif child.process.poll() is not None:
                 return None
-            elif time.monotonic() - heard_s > self._limit_s():
+            if time.monotonic() >= self._end_s:
+                return "its time was over"
+            if not ready and time.monotonic() - heard_s > self._limit_s():
                 child.process.send_signal(signal.SIGUSR1)  # the real child writes where it is
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     child.process.wait(_LAST_WORDS_S)
                 return f"its process did not answer for {self._limit_s():g} s"
 
     def _look_s(self) -> float:
-        return min(_LOOK_S, self._limit_s() / 2)
+        left_s = max(0.0, self._end_s - time.monotonic())
+        return min(_LOOK_S, self._limit_s() / 2, left_s)
 
     def _hear(self, data: bytes) -> None:
         for message in self._reader.feed(data):
