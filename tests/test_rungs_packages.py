@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from ftax_micro.records import Plan
 from ftax_micro.rungs import RUNGS, ladder, onnxruntime
 from ftax_micro.rungs.contract import ARGUMENTS, Place, Program, Rung
 from ftax_micro.rungs.ladder import RemovedOperationsError
+from ftax_micro.rungs.packages import BrokenPackageError
 
 PLAN = Plan(min_samples=8, min_time_s=0.0, timeout_s=0.1, warmup_time_s=0.0)
 CPU = Place("cpu", measured_clock())
@@ -202,6 +204,20 @@ def test_onnxruntime_without_cuda_is_skipped(
     onnx_on_cuda(monkeypatch, available, ["CPUExecutionProvider"])
     with pytest.raises(Skip, match=reason):
         made("onnxruntime", on_fake_driver)
+
+
+def test_an_onnxruntime_that_breaks_on_import_fails(tmp_path: Path, monkeypatch: Patch) -> None:
+    (tmp_path / "onnxruntime.py").write_text("raise OSError('libcudart.so.13: not found')")
+    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(BrokenPackageError, match=r"^onnxruntime cannot be imported: OSError: libc"):
+        measured("onnxruntime", {"op": "add"})
+
+
+def test_without_onnxruntime_its_extra_is_named(monkeypatch: Patch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(Skip, match=r"^onnxruntime is not installed: pip install .*\[models\]'$"):
+        made("onnxruntime")
 
 
 # Numba on the cpu

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ftax_micro.errors import MissingPackageError, UsageError
+from ftax_micro.errors import MissingPackageError, Skip, UsageError
 from ftax_micro.models.contract import Inputs, ModelSpec, Overrides, Shape
 from ftax_micro.models.lengths import padded_inputs
 from ftax_micro.models.settle import settle
@@ -121,13 +121,16 @@ def count_parameters(spec: ModelSpec, overrides: Overrides | None = None) -> int
 
 
 def import_torch() -> torch.types.ModuleType:
-    """torch. Errors: `MissingPackageError` naming the extra where it is not installed."""
+    """torch. Errors: `MissingPackageError` naming the extra where it is not installed, `Skip` where
+    it is and cannot be imported.
+    """
     try:
         import torch
-    except ModuleNotFoundError as error:
-        if error.name == "torch":
+    except Exception as error:  # whatever a broken installation raises
+        if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             raise MissingPackageError("torch", "models") from error
-        raise
+        words = " ".join(str(error).split())
+        raise Skip(f"torch cannot be imported: {type(error).__name__}: {words}") from error
     return torch
 
 

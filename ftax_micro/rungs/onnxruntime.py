@@ -132,6 +132,7 @@ def write_chain(path: Path, count: int) -> None:
 
 
 def _make(place: Place, _arguments: int) -> Program:
+    require("onnxruntime", "models")  # a broken one fails the rung, as every other package does
     library = import_onnxruntime()
     version = str(library.__version__)
     launcher = None
