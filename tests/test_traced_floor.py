@@ -289,3 +289,21 @@ def test_kernels_before_their_launch_are_kept_and_told(measure: Measure) -> None
     assert found.data is not None
     assert found.facts["negative_values"] == len(found.data.samples)
     assert [v.code for v in found.verdicts] == ["begins_before_call"]
+
+
+def test_traced_rows_are_repeated_in_every_process(measure: Measure) -> None:
+    """Each process starts one for its tracer; what is subtracted is of the same repetition."""
+    result = measure("begin_to_begin", "gap", plan=(*TINY, "--processes", "2"))
+    assert (result.processes, result.complete) == (2, True)
+    wanted_s = (TRACED_CALL_NS + SUBMIT_NS + CHEAP["start_active_ns"]) * 1e-9
+    for process in (0, 1):
+        own = [m for m in result.measurements if m.process == process]
+        found = of_api([m for m in own if m.name == "begin_to_begin"], "kernel")
+        assert value(found) == pytest.approx(wanted_s, abs=2e-9)
+        assert found.facts["own_process"] is True
+        assert {(m.name, m.status) for m in own if m.name != "begin_to_begin"} == {
+            ("gap", "ok"),
+            ("kernel_duration", "ok"),
+        }
+    both = [row for row in summarise(result.measurements) if row.name == "gap"]
+    assert [row.processes for row in both] == [2] * 4
