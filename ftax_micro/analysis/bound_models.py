@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ftax_micro.analysis.joint import DeviceWork
 from ftax_micro.analysis.pipeline import (
@@ -33,18 +32,21 @@ class BoundModel:
     def latency(self, floor: Floor, durations: Array) -> Array:
         """Of operations that take (…, N) `durations`, (…)."""
         operations = replace(self.operations, duration_s=durations)
+        charged, begins = self.asked(floor)
+        return pipeline_latency(operations, self.calls, begins, charged)
+
+    def asked(self, floor: Floor) -> tuple[Floor, Array]:
+        """What the machine charges of `floor`, and (…, M) when each call begins."""
         if not self.full:
-            begins: ArrayLike = least_begins(operations, self.calls, floor)
-            return pipeline_latency(operations, self.calls, begins, floor)
+            return floor, least_begins(self.operations, self.calls, floor)
         # Not more than any path costs: a graph may start its nodes closer together than a stream.
         start, gap = floor.graph_start, floor.graph_gap
-        floor = replace(
+        charged = replace(
             floor,
             graph_start=floor.to_start if start is None else np.minimum(floor.to_start, start),
             graph_gap=floor.gap if gap is None else np.minimum(floor.gap, gap),
         )
-        begins = np.zeros(self.calls.count)
-        return pipeline_latency(operations, self.calls, begins, floor)
+        return charged, np.zeros(self.calls.count)
 
 
 def _as_it_is(work: DeviceWork) -> tuple[Operations, Calls]:

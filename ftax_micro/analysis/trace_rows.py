@@ -39,13 +39,13 @@ def rows_of_trace(
     floors = None if floor is None else machine_floors(trace, floor)
     found = trace_bounds(trace, windows, floors)
     rows = [_of_many(source, each) for each in many_steps(found.steps)]
-    names = _names(windows)
+    names = window_names(windows)
     rows += [_of_step(source, each, names[each.step.window]) for each in found.steps]
     return TraceRows(rows, found.notes)
 
 
-def _names(windows: Sequence[Window]) -> dict[Window, str]:
-    """Labels, numbered where several windows have the same."""
+def window_names(windows: Sequence[Window]) -> dict[Window, str]:
+    """What each window is called: its label, numbered where several have the same."""
     often, seen = Counter(each.label for each in windows), Counter[str]()
     names = {}
     for each in windows:

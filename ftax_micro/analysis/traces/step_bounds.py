@@ -36,7 +36,7 @@ class StepBounds:
     """What explains the latency of a step on one device; `reason` says why there are no bounds.
 
     `streams` are those its operations ran in, `notes` what a reader has to know of it, in
-    sentences.
+    sentences, `floor` what the bounds were charged.
     """
 
     step: Step
@@ -45,6 +45,7 @@ class StepBounds:
     regime: Regime | None = None
     streams: int = 0
     notes: tuple[str, ...] = ()
+    floor: FloorValues | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +118,7 @@ def _bounded(
         regime=invalid or step_regime(bounds, work.streams, saturation(step)),
         streams=work.streams,
         notes=(*work_notes(work, bounds, step), *counted),
+        floor=charged,
     )
 
 

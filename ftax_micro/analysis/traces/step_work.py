@@ -38,13 +38,16 @@ _MOST, _LEAST, _LEAST_DURATIONS = 400, 20, 2
 class StepWork:
     """A step's work on its device; seconds after the step's begin.
 
-    `work` has one forward, its operations in the order of their starts. The first to come are not
-    always the step's own: `ahead` counts those of earlier steps that are among them, and without a
-    call. `streams` and `threads` count those of its own operations and their calls. `waited`: a
-    call that blocks was waiting when the last operation ended, and returned within the step.
+    `work` has one forward, its operations in the order of their starts: those at `index` in the
+    trace's columns, and its calls those at `calls`. The first operations are not always the step's
+    own: `ahead` counts those of earlier steps that are among them, and without a call. `streams`
+    and `threads` count those of its own operations and their calls. `waited`: a call that blocks
+    was waiting when the last operation ended, and returned within the step.
     """
 
     work: DeviceWork
+    index: Ints
+    calls: Ints
     ahead: int
     ahead_s: float
     streams: int
@@ -77,6 +80,8 @@ class StepWorks:
         calls, call = self._calls(index, early)
         return StepWork(
             work=replace(self._work(index, start, duration, call, calls, begin), left_over=early),
+            index=index,
+            calls=calls,
             ahead=len(ahead),
             ahead_s=float(duration[early].sum() * NS),
             streams=len(np.unique(operations.stream[own])),

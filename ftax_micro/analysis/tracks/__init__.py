@@ -1,0 +1,1 @@
+"""Measured forwards and steps, and the schedules behind their bounds, as tracks of a timeline."""
