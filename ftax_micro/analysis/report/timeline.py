@@ -43,8 +43,8 @@ def timeline(found: Materials) -> Section:
         )
     if len(traced) > MOST_TIMELINES:
         lines.append(
-            f"{len(traced) - MOST_TIMELINES} more cases have a device pass and are not drawn; a "
-            "report of fewer cases draws them."
+            f"{len(traced) - MOST_TIMELINES} more cases have a device pass and are not drawn: "
+            "report --format perfetto writes all of them, with the schedules of their bounds."
         )
     figures += [each for trace in found.traces for each in trace_timelines(found, trace)]
     missing = None if figures else NO_PASS

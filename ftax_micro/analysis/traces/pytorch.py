@@ -39,6 +39,7 @@ from ftax_micro.analysis.traces.events import (
     span_kind,
 )
 from ftax_micro.analysis.traces.text import read_text
+from ftax_micro.analysis.tracks.contract import WRITER
 from ftax_micro.errors import UnreadableTraceError
 
 # By category in lower case; None where the name decides.
@@ -70,14 +71,20 @@ def read_pytorch_trace(source: str | Path | bytes, name: str | None = None) -> T
     """The trace in a PyTorch profiler file, or in the bytes of one; `name` stands in the errors.
 
     A trace without device activity is a trace (`Trace.has_device_activity`). What is no trace, is
-    truncated or has no events raises `UnreadableTraceError`; single events that make no sense are
-    counted in the trace's `findings` and `not_understood`. Memory: that of the columns, about 60
-    bytes an event, and some 50 MB.
+    truncated, has no events or was written by `report` raises `UnreadableTraceError`; single events
+    that make no sense are counted in the trace's `findings` and `not_understood`. Memory: that of
+    the columns, about 60 bytes an event, and some 50 MB.
     """
     name = name or ("<bytes>" if isinstance(source, bytes) else str(source))
     events = EventList(read_text(source, name), name)
     reader = _Reader()
     events.read(reader.use)
+    written = events.facts.get("otherData")
+    if isinstance(written, dict) and written.get("writer") == WRITER:
+        raise UnreadableTraceError(
+            f"{name} is a timeline that report wrote, of medians and bounds, not a trace: give the "
+            "file that report was given"
+        )
     if not reader.seen:
         raise UnreadableTraceError(f"{name} has an empty list of traceEvents")
     builder = reader.builder
