@@ -46,6 +46,24 @@ def test_a_twin_executes_the_same_operations(name: str) -> None:
     assert executed(twin) == executed(build_workload(request.spec, request.overrides, shape))
 
 
+@pytest.mark.parametrize("sequence", [64, 100, 192])
+def test_a_twin_has_as_many_chunks(sequence: int) -> None:
+    """Whole ones, one that is padded, and a single one, which is attended to without chunks."""
+    request, shape = parse_model("reformer@vocab_size=500"), Shape(sequence=sequence)
+    settings, small = twin_of(request, shape)
+    twin = build_workload(request.spec, settings, small)
+    assert executed(twin) == executed(build_workload(request.spec, request.overrides, shape))
+    assert small.sequence == {64: 4, 100: 6, 192: 12}[sequence]
+
+
+def test_a_twin_has_as_many_shifted_windows() -> None:
+    request = parse_model("swin_t@embed_dim=24,depths=2-2-2-2,num_classes=10")
+    settings, small = twin_of(request, request.spec.shape)
+    twin = build_workload(request.spec, settings, small)
+    full = build_workload(request.spec, request.overrides, request.spec.shape)
+    assert executed(twin) == executed(full)
+
+
 def test_depth_stays_and_width_goes() -> None:
     request = parse_model("bert_base@num_hidden_layers=3,hidden_size=1024,hidden_act=relu")
     settings, shape = twin_of(request, Shape(batch=64, sequence=512))
@@ -85,10 +103,15 @@ def test_a_twin_has_next_to_no_work(name: str) -> None:
     assert count_macs(spec, settings, shape) < 2_000_000
 
 
-@pytest.mark.parametrize("name", ["reformer", "swin_t"])
-def test_a_model_without_a_twin_says_why(name: str) -> None:
-    with pytest.raises(Skip, match=f"^{name} has no zero-work twin: its .* follow"):
-        twin_of(parse_model(name), known_models()[name].shape)
+def test_chunks_of_two_lengths_are_a_reason() -> None:
+    request = parse_model("reformer@lsh_attn_chunk_length=32")
+    with pytest.raises(Skip, match="only where all its chunks are of one length"):
+        twin_of(request, Shape(sequence=128))
+
+
+def test_every_model_has_a_twin() -> None:
+    for name, spec in known_models().items():
+        assert twin_of(parse_model(name), spec.shape)[1].batch == 1
 
 
 def test_a_model_of_one_s_own_has_none() -> None:
@@ -108,9 +131,8 @@ def test_a_narrow_network_keeps_its_layers() -> None:
 
 @pytest.mark.parametrize("text", ["resnet18@narrow=0", "resnet18@narrow=-1"])
 def test_nothing_is_narrowed_by_less_than_one(text: str) -> None:
-    request = parse_model(text)
-    with pytest.raises(UsageError, match="narrow is at least 1"):
-        count_parameters(request.spec, request.overrides)
+    with pytest.raises(UsageError, match=r"narrow is (at least 1|a number from 0 on)"):
+        count_parameters((request := parse_model(text)).spec, request.overrides)
 
 
 def test_lists_of_numbers_are_given_in_words() -> None:

@@ -25,14 +25,15 @@ Settings = dict[str, Override]
 @dataclass(frozen=True)
 class _Rule:
     """Settings and input sizes of a twin; `more` are settings that follow from the full model's
-    settings and shape, `drops` the settings of the full model that the twin's replace by another
-    name.
+    settings and shape, `sized` sizes that do, `drops` the settings of the full model that the
+    twin's replace by another name.
     """
 
     settings: Settings
     sizes: dict[str, int] = field(default_factory=dict)
     more: Callable[[Overrides, Shape], Settings] | None = None
     drops: tuple[str, ...] = ()
+    sized: Callable[[Overrides, Shape], dict[str, int]] | None = None
 
 
 def twin_of(request: ModelRequest, shape: Shape) -> tuple[dict[str, Override], Shape]:
@@ -44,13 +45,14 @@ def twin_of(request: ModelRequest, shape: Shape) -> tuple[dict[str, Override], S
     name = request.spec.name
     rule = _RULES.get(name)
     if rule is None:
-        reason = _WITHOUT.get(name, "its dimensions are not for this package to set")
+        reason = "its dimensions are not for this package to set"
         raise Skip(f"{name} has no zero-work twin: {reason}")
     settings = dict(rule.settings)
     if rule.more:
         settings |= rule.more(request.overrides, shape)
+    sizes = rule.sizes | (rule.sized(request.overrides, shape) if rule.sized else {})
     kept = {key: value for key, value in request.overrides.items() if key not in rule.drops}
-    return {**kept, **settings}, shape.replaced(batch=1, **rule.sizes)
+    return {**kept, **settings}, shape.replaced(batch=1, **sizes)
 
 
 _TEXT: Settings = {
@@ -98,6 +100,20 @@ def _landmarks(overrides: Overrides, _shape: Shape) -> Settings:
     return {"segment_means_seq_len": 4, "num_landmarks": 4 if full else 2}
 
 
+# Reformer attends within chunks of so many tokens, and pads what is not a multiple of them.
+_CHUNK, _TWIN_CHUNK = 64, 4
+_CHUNKS = ("local_attn_chunk_length", "lsh_attn_chunk_length")
+
+
+def _as_many_chunks(overrides: Overrides, shape: Shape) -> dict[str, int]:
+    """Tokens of as many chunks as the full model's; Errors: `Skip` for chunks of two lengths."""
+    local, hashed = (int(overrides.get(name, _CHUNK)) for name in _CHUNKS)
+    if local != hashed:
+        raise Skip("reformer has a zero-work twin only where all its chunks are of one length")
+    whole, rest = divmod(shape.sequence or 1, local)
+    return {"sequence": _TWIN_CHUNK * whole + (_TWIN_CHUNK // 2 if rest else 0)}
+
+
 def _text(**settings: Override) -> _Rule:
     return _Rule({**_TEXT, **settings}, _TOKENS)
 
@@ -143,6 +159,18 @@ _RULES: dict[str, _Rule] = {
     "deberta_v2": _text(),
     "longformer": _Rule({**_TEXT, "attention_window": 4}, _TOKENS),
     "nystromformer": _Rule({**_TEXT, "conv_kernel_size": 3}, {"sequence": 4}, _landmarks),
+    "reformer": _Rule(
+        {
+            "hidden_size": _WIDTH,
+            "num_attention_heads": _HEADS,
+            "attention_head_size": _HEAD,
+            "feed_forward_size": _WIDTH,
+            "axial_pos_embds_dim": f"{_WIDTH // 2}-{_WIDTH // 2}",
+            "vocab_size": _WIDTH,
+            **dict.fromkeys(_CHUNKS, _TWIN_CHUNK),
+        },
+        sized=_as_many_chunks,
+    ),
     "fnet": _Rule(
         {"hidden_size": _WIDTH, "intermediate_size": _WIDTH, "vocab_size": _WIDTH}, _TOKENS
     ),
@@ -180,6 +208,11 @@ _RULES: dict[str, _Rule] = {
     # Adaptive pooling leaves 7 × 7 and 6 × 6 values a channel to the first linear layer.
     "vgg16": _convolutional(512, 32),
     "alexnet": _convolutional(256, 64),
+    # As many windows of two as the model has of seven, shifted in the same three of four stages.
+    "swin_t": _Rule(
+        {"embed_dim": _WIDTH, "num_heads": "2-4-8-16", "window_size": 2, "num_classes": _WIDTH},
+        {"image": 64},
+    ),
     "vit_b_16": _Rule(
         {"num_heads": _HEADS, "hidden_dim": _WIDTH, "mlp_dim": _WIDTH, "num_classes": _WIDTH},
         {"image": 16},
@@ -196,8 +229,4 @@ _RULES: dict[str, _Rule] = {
         {"hidden_size": _WIDTH, "num_attention_heads": _HEADS}, {"sequence": 1}
     ),
     "moe_block": _Rule({"hidden_size": _WIDTH, "intermediate_size": _WIDTH}, {"sequence": 1}),
-}
-_WITHOUT = {
-    "reformer": "its chunks and hashes follow from the length of the input",
-    "swin_t": "its windows follow from the size of the image",
 }

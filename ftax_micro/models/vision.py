@@ -1,7 +1,7 @@
 """Image classifiers of torchvision, without downloaded weights, on random images.
 
 What can be changed is what the model's own class takes: depth and width of residual networks and of
-the vision transformer, the width multiplier of the mobile ones, always the number of classes; of
+the transformers, the width multiplier of the mobile ones, always the number of classes; of
 convolutional ones also `narrow`, by which the channels of every layer are divided.
 """
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _IMAGE = Shape(image=224)
 # Only what a number or a word can say can be given on a command line.
 _PLAIN = (bool, int, float, str)
-_TRANSFORMERS = ("vision_transformer.VisionTransformer", "swin_t")
+_SWIN = "swin_transformer.SwinTransformer"
+_TRANSFORMERS = ("vision_transformer.VisionTransformer", _SWIN)
 
 
 def _classifier(
@@ -69,6 +70,8 @@ def _build(
     divisor = settings.pop("narrow", 1)
     if source == "resnet.ResNet":
         settings = _resnet_settings(settings)
+    if source == _SWIN:
+        settings = _swin_settings(settings)
     if source == "vision_transformer.VisionTransformer":
         settings.setdefault("image_size", shape.image)
     make = _target(source)
@@ -96,11 +99,22 @@ def _resnet_settings(settings: dict[str, Any]) -> dict[str, Any]:
     block, layers = str(settings["block"]), str(settings["layers"])
     if block not in blocks:
         raise UsageError(f"block must be {' or '.join(blocks)}, not {block!r}")
-    depths = layers.split("-")
-    if len(depths) != 4 or not all(depth.isdecimal() and int(depth) > 0 for depth in depths):
-        raise UsageError(f"layers must be four numbers like 3-4-6-3, not {layers!r}")
-    made = {"block": _target(f"resnet.{blocks[block]}"), "layers": [int(each) for each in depths]}
+    made = {"block": _target(f"resnet.{blocks[block]}"), "layers": _four("layers", layers)}
     return {**settings, **made}
+
+
+def _swin_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """A number for each of four stages as ``2-2-6-2``, windows and patches by their side."""
+    stages = {name: _four(name, str(settings[name])) for name in ("depths", "num_heads")}
+    sides = {name: [settings[name]] * 2 for name in ("patch_size", "window_size")}
+    return {**settings, **stages, **sides}
+
+
+def _four(name: str, words: str) -> list[int]:
+    numbers = words.split("-")
+    if len(numbers) != 4 or not all(each.isdecimal() and int(each) > 0 for each in numbers):
+        raise UsageError(f"{name} must be four numbers like 3-4-6-3, not {words!r}")
+    return [int(each) for each in numbers]
 
 
 def _parameters(source: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -146,7 +160,18 @@ SPECS = (
     _classifier("vgg16", "vgg16"),
     _classifier("alexnet", "alexnet"),
     _classifier("convnext_tiny", "convnext_tiny"),
-    _classifier("swin_t", "swin_t"),
+    _classifier(
+        "swin_t",
+        _SWIN,
+        {
+            "patch_size": 4,
+            "embed_dim": 96,
+            "depths": "2-2-6-2",
+            "num_heads": "3-6-12-24",
+            "window_size": 7,
+            "stochastic_depth_prob": 0.2,
+        },
+    ),
     _classifier("regnet_y_400mf", "regnet_y_400mf"),
     _classifier(
         "vit_b_16",
