@@ -1,5 +1,6 @@
 """How the documentation is built: ``sphinx-build -W docs site``."""
 
+import re
 from importlib import metadata
 
 project = "ftax_micro"
@@ -23,3 +24,18 @@ html_theme = "furo"
 html_title = "ftax_micro"
 # Nothing is loaded from elsewhere: the pages work without a network.
 html_theme_options = {"source_repository": "", "navigation_with_keys": True}
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+
+# A table below such a comment is what the command above it prints; tests compare the two.
+PRINTED = re.compile(r"^<!-- printed -->\n+((?:\|.*\n)+)", re.MULTILINE)
+
+
+def mark_printed(app, name, content):
+    """Let the stylesheet know these tables from those made of words."""
+    content[0] = PRINTED.sub(r":::{container} printed\n\1:::\n", content[0])
+
+
+def setup(app):
+    """What Sphinx asks of this file."""
+    app.connect("source-read", mark_printed)

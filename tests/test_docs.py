@@ -41,12 +41,14 @@ def runnable(page: str, *, cuda: bool) -> list[Block]:
 
 
 def run(page: str, folder: Path, environment: Mapping[str, str], *, cuda: bool) -> None:
-    """Runs the blocks of a page in their order, in one folder, as a reader would."""
+    """Runs the blocks of a page in their order, in one folder, as a reader would in a checkout."""
+    (folder / "bench").symlink_to(FOLDER.parent / "bench")
     for block in runnable(page, cuda=cuda):
         if block.file is not None:
             (folder / block.file).write_text(block.text)
             continue
         lines = commands(block) if block.language == "sh" else [None]
+        output = ""
         for line in lines:
             command = [sys.executable, "-c", block.text] if line is None else ["sh", "-ec", line]
             done = subprocess.run(
@@ -62,6 +64,9 @@ def run(page: str, folder: Path, environment: Mapping[str, str], *, cuda: bool) 
             assert done.returncode == 0, told
             assert "Traceback" not in done.stderr, told
             assert done.stdout or "saved" in done.stderr or line is None, told
+            output += done.stdout
+        missing = [line for line in block.printed if line not in output.splitlines()]
+        assert not missing, f"{page} shows what is not printed: {missing}\n{output}"
 
 
 @pytest.fixture
@@ -82,7 +87,6 @@ def test_what_a_page_shows_runs(page: str, tmp_path: Path, environment: dict[str
 @pytest.mark.cuda
 @pytest.mark.timeout(1800)
 def test_the_tour_on_a_gpu_runs(tmp_path: Path, environment: dict[str, str]) -> None:
-    (tmp_path / "bench").symlink_to(FOLDER.parent / "bench")
     run("gpu.md", tmp_path, {**environment, **dict.fromkeys(NO_CUDA, "")}, cuda=True)
 
 
