@@ -31,7 +31,7 @@ html_css_files = ["site.css"]
 PRINTED = re.compile(r"^<!-- printed -->\n+((?:\|.*\n)+)", re.MULTILINE)
 
 
-def mark_printed(app, name, content):
+def mark_printed(_app, _name, content):
     """Let the stylesheet know these tables from those made of words."""
     content[0] = PRINTED.sub(r":::{container} printed\n\1:::\n", content[0])
 
