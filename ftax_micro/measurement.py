@@ -38,7 +38,7 @@ _Draw = Callable[[], Sequence[float]]
 _Series = list[list[float]]
 
 # A looped sample shorter than this many clock ticks is mostly quantisation, a single shot shorter
-# than ten of them is (design §9); such values are refused rather than reported.
+# than ten of them is; such values are refused rather than reported.
 MIN_LOOPED_TICKS = 100
 MIN_SHOT_TICKS = 10
 # Looped samples aim at this length: thousands fit into the default time, and one clock read (20-30

@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    """When sampling starts to count and when it ends (design: minimum first, timeout last).
+    """When sampling starts to count and when it ends: minimum first, timeout last.
 
     `half_width` is relative to the median (0.01 = 1 %), `min_time_s` and `timeout_s` bound one
     measurement's wall time, `patience_s` is how long a measurement whose noise no longer changes

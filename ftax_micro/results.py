@@ -1,4 +1,4 @@
-"""Result files: one JSON document per run, written atomically, read strictly (design §8)."""
+"""Result files: one JSON document per run, written atomically, read strictly."""
 
 from __future__ import annotations
 

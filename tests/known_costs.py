@@ -87,7 +87,7 @@ def recovered(
 
 
 def within(value: float | None, wanted_s: float) -> bool:
-    """The larger of 5 % and 200 ns (design §10)."""
+    """The larger of 5 % and 200 ns."""
     return value is not None and abs(value - wanted_s) <= max(0.05 * wanted_s, 200e-9)
 
 

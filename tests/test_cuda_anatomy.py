@@ -1,4 +1,4 @@
-"""Every row of the launch anatomy and every axis of a launch is there (design §3)."""
+"""Every row of the launch anatomy and every axis of a launch is there (docs/launch_anatomy.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lower bounds of a latency, and what it has above them: the framework tax (design §6).
+"""Lower bounds of a latency, and what it has above them: the framework tax (docs/bounds.md).
 
 On cuda, by the pipeline model, with ℓ, g, y the floor's `to_start`, `gap` and `sync`:
 

@@ -1,4 +1,4 @@
-"""How often must a graph be replayed before making it has paid? (design §3)
+"""How often must a graph be replayed before making it has paid? (docs/launch_anatomy.md)
 
 Making a graph costs once; each replay then saves the difference to launching the same nodes into a
 stream. Two costs are set against two savings:

@@ -1,4 +1,4 @@
-"""Do the parts of a launch add up to the whole? (closure check, design §3)
+"""Do the parts of a launch add up to the whole? (closure check, docs/launch_anatomy.md)
 
 ``launch_sync`` is set against max(`submit` + `stream_sync_idle`, `to_start` + body + `sync`), where
 the null kernel's own body lies between 0 and `spacing`. A residual beyond its uncertainty means

@@ -1,4 +1,4 @@
-"""Framework time measured in several independent ways, and whether they agree (design §6).
+"""Framework time measured in several independent ways, and whether they agree (docs/bounds.md).
 
 Two things are called framework time, and they are not the same. *Host time* is what the host takes
 until the forward has returned: `host_s` itself; what latency keeps to at small sizes of a sweep;
@@ -34,7 +34,7 @@ Verdict = Literal["agree", "differ", "ambiguous"]
 HOST_S, SWEEP, TWIN, LADDER = "host_s", "sweep", "twin", "ladder"
 NOT_BUSY, TAX = "latency_less_busy", "tax"
 
-# A twin that executes other operations than its model says nothing of it (design §6).
+# A twin that executes other operations than its model says nothing of it.
 LARGEST_TWIN_DIFFERENCE = 0.02
 # Estimates this near each other tell the same story: each has systematic errors of some per cent
 # (the last kernel in a plateau, the kernels left in a twin) that no interval has in it.

@@ -1,4 +1,4 @@
-"""What the bounds need of a launch floor, out of the rows of a result (design §6).
+"""What the bounds need of a launch floor, out of the rows of a result (docs/bounds.md).
 
 Each is a value with its interval, and can be drawn anew from its row's samples, so that a bound has
 the floor's uncertainty in its own. What was not measured is None, with the reason.

@@ -1,4 +1,4 @@
-"""What a full queue leaves between two kernels, whatever they are (design §3).
+"""What a full queue leaves between two kernels, whatever they are (docs/launch_anatomy.md).
 
 `gap` is the untraced spacing of queued kernels less the traced duration of the same kernels. It is
 measured with kernels of several lengths. Where it is one property of the device, all give the same;

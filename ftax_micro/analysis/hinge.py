@@ -1,4 +1,4 @@
-"""Where a sweep changes its regime: the crossover of two laws, with an interval (design §6).
+"""Where a sweep changes its regime: the crossover of two laws, with an interval (docs/bounds.md).
 
 On a GPU latency is the larger of what the host takes, whatever the size, and of what the device
 takes, which grows with it: T(x) = max(plateau, a + b·x), and they cross at x* = (plateau − a) / b.

@@ -1,4 +1,4 @@
-"""The paper's twelve findings and its Tables 1 and 3 beside what was measured (design §6).
+"""The paper's twelve findings and its Tables 1 and 3 beside what was measured (docs/bounds.md).
 
 A finding is *confirmed*, *contradicted* or *ambiguous* by its instances (`paper_evidence.overall`),
 or *not measured*, with what is missing. They are about GPUs: results of a cpu say nothing of them.

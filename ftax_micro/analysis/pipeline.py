@@ -1,4 +1,4 @@
-"""When each operation of a device begins and ends, given when the host asks for it (design §6).
+"""When each operation of a device begins and ends, given when the host asks for it.
 
 The problem: most of what a launch costs hides behind the operations before it, so that the floor
 times the number of launches is no bound of anything.

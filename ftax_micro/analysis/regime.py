@@ -1,4 +1,4 @@
-"""Which of its bounds explains a latency (design §6).
+"""Which of its bounds explains a latency (docs/bounds.md).
 
 * device-bound: the device bound is at least 90 % of it. Of what kind, the measured peaks tell:
   kernel-latency-bound where the work would take under half of the time at its peak, else compute-

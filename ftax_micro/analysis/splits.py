@@ -1,4 +1,4 @@
-"""Which layer the host time goes to: Python, dispatcher, library, launch path (design §6).
+"""Which layer the host time goes to: Python, dispatcher, library, launch path (docs/bounds.md).
 
 There are two ways, and each finds what the other cannot. *Modes* that differ in one layer are
 subtracted: eager less TorchScript is Python, where both execute the same operations; TorchScript

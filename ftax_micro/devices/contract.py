@@ -55,7 +55,7 @@ class Subtracted:
 
 @dataclass(frozen=True)
 class FloorRow:
-    """One row of the launch anatomy (design §3).
+    """One row of the launch anatomy (docs/launch_anatomy.md).
 
     `settings` are its points in a default run, `axes` the further points that ``--axis NAME``
     varies one at a time. `measure` raises `errors.Skip` with the reason where the row cannot run

@@ -1,4 +1,4 @@
-"""What the device does in a forward: steady forwards under a tracer, place by place (design §5).
+"""What the device does in a forward: steady forwards under a tracer, place by place.
 
 The problem: one trace of one forward has a single duration for each kernel, with the noise of one
 sample, and a profiler that was switched on between the launches has its own start in it.

@@ -234,7 +234,7 @@ def measure_launch_floor(
     plan: Plan | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Measure the launch anatomy of `device` (``auto``, ``cpu``, ``cuda:0``, ``all``; design §3).
+    """Measure the launch anatomy of `device` (``auto``, ``cpu``, ``cuda:0``, ``all``).
 
     `probes` are row names (default: all), `axes` the axes to vary one at a time, `plan` the
     sampling settings (default: the full ones, or with `quick` the short ones). All times in the

@@ -183,7 +183,7 @@ def measure_dispatch_ladder(
     plan: Plan | None = None,
     progress: Progress | None = None,
 ) -> Result:
-    """Measure what every software layer adds to one operation (design §4).
+    """Measure what every software layer adds to one operation (docs/ladder.md).
 
     `device` is ``auto`` (the cpu and the first GPU), ``cpu``, ``cuda:0`` or ``all``; `rungs` are
     names (default: all), `plan` the sampling settings. Slopes and intercepts are derived by

@@ -50,7 +50,7 @@ def measure_model_latency(
     isolated: bool = True,
     progress: LatencyProgress | None = None,
 ) -> Result:
-    """Measure how long a forward of each model takes in each execution mode (design §5).
+    """Measure how long a forward of each model takes in each execution mode (docs/modes.md).
 
     `models` are names (``bert_base``), with settings (``bert_base@num_hidden_layers=24``), or
     factories (``package.module:factory``); `modes` default to all. Sizes are numbers or lists of

@@ -1,4 +1,4 @@
-"""Repeating a run in fresh processes: one process hides layout and placement (design §9)."""
+"""Repeating a run in fresh processes: one process hides layout and placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the pipeline model has each call and operation begin and end, bound by bound (design §6).
+"""When the pipeline model has each call and operation begin and end, bound by bound.
 
 A bound is one number; its schedule is how the model comes to it: the same operations, asked for as
 the bound has it, each as soon as the machine's floor allows. The end of a schedule is the bound.

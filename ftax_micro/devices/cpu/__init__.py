@@ -1,4 +1,4 @@
-"""The cpu device: the host's own launch anatomy, always available (design §3, second half).
+"""The cpu device: the host's own launch anatomy, always available (docs/launch_anatomy.md).
 
 A worker thread behind a bounded ring stands for the stream; calls, hand-offs and fork-joins are
 real ones between real cores.

@@ -22,7 +22,7 @@ from ftax_micro.records import ClockFacts, Plan, Setting, Verdict
 
 # About the depth at which a CUDA stream blocks, so that both devices' bursts compare.
 RING_CAPACITY = 1024
-# Bursts end at half the ring (design §3): a fuller one would time the worker, not the hand-over.
+# Bursts end at half the ring: a fuller one would time the worker, not the hand-over.
 _BURSTS = slope_counts(64, RING_CAPACITY // 2)
 _RATE_TASKS = 10_000
 _KNEE_HOLD_NS = 10_000_000

@@ -1,4 +1,4 @@
-"""The cuda device: launch anatomy of an NVIDIA GPU through its driver (design §3)."""
+"""The cuda device: launch anatomy of an NVIDIA GPU through its driver (docs/launch_anatomy.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows under a tracer, measured in a process of their own, and the gap that needs one (design §3).
+"""Rows under a tracer, measured in a process of their own, and the gap that needs one.
 
 `submit`, `to_start` and `launch_sync` under a tracer stand beside those without: the difference is
 what the tracer costs. `begin_to_begin` and `kernel_duration` exist only under one, being read off
