@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ def _heads_cdf(n: int) -> Array:
     return np.cumsum(np.exp(log_choose - n * math.log(2)))
 
 
+@lru_cache(maxsize=1024)  # the cases of a result have few numbers of samples between them
 def median_ranks(n: int, confidence: float) -> tuple[int, int] | None:
     """0-based ranks whose order statistics enclose the median with at least `confidence`.
 
@@ -69,11 +71,12 @@ def lag1_autocorrelation(samples: ArrayLike) -> float:
     Ranks, because a single scheduler hiccup would otherwise dominate the product moment.
     """
     x = np.asarray(samples, dtype=float)
-    if x.size < 8 or np.ptp(x) == 0:
+    ordered = np.sort(x)
+    if x.size < 8 or ordered[0] == ordered[-1]:
         return 0.0
-    _, inverse, counts = np.unique(x, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    centred = ranks - ranks.mean()
+    # Equal samples share the middle of their ranks.
+    ranks = (np.searchsorted(ordered, x, "left") + np.searchsorted(ordered, x, "right") + 1) / 2
+    centred = ranks - (x.size + 1) / 2
     return float(np.dot(centred[:-1], centred[1:]) / np.dot(centred, centred))
 
 
@@ -99,7 +102,7 @@ def median_interval(samples: ArrayLike, confidence: float = 0.95) -> Estimate:
     x = np.sort(np.asarray(samples, dtype=float))
     if x.size == 0:
         raise ValueError("no samples")
-    median = float(np.median(x))
+    median = float(x[(x.size - 1) // 2] + x[x.size // 2]) / 2
     size = effective_size(samples)
     ranks = median_ranks(size, confidence)
     if ranks is None:

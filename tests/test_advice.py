@@ -37,7 +37,7 @@ def advise(*cases: Case, floor: bool = True, peaks: Sequence[Roofline] = ()) -> 
         rooflines=list(peaks),
         measurements=rows.measurements if floor else [],
     )
-    return advise_result("a.json", whole, whole, result_bounds(whole))
+    return advise_result("a.json", whole, result_bounds(whole))
 
 
 def only(found: Sequence[Advice], kind: type[Any], mode: str = "eager") -> Any:

@@ -12,6 +12,8 @@ from timed_cases import case, data
 from ftax_micro.analysis.advice import Advice, BestMode, FreeSize, NoAdvice
 from ftax_micro.analysis.advice_choices import best_modes, free_sizes, sweep_label
 from ftax_micro.analysis.advice_text import sentence
+from ftax_micro.analysis.hinge import crossovers
+from ftax_micro.analysis.latency_view import summarise_cases
 from ftax_micro.records import Case
 
 MS = 1e-3
@@ -31,7 +33,7 @@ def absent(name: str, status: str) -> Case:
 
 
 def best(*cases: Case) -> Advice:
-    (found,) = best_modes("a.json", cases, lambda each: each.model, lambda _: True)
+    (found,) = best_modes("a.json", summarise_cases(cases), lambda each: each.model, lambda _: True)
     return found
 
 
@@ -46,7 +48,7 @@ def sweep(
 
 
 def free(cases: Sequence[Case]) -> FreeSize:
-    (found,) = free_sizes("a.json", cases, sweep_label)
+    (found,) = free_sizes("a.json", crossovers(cases), sweep_label)
     assert isinstance(found, FreeSize)
     return found
 
@@ -106,7 +108,7 @@ def test_without_something_to_compare_with_there_is_a_reason() -> None:
     assert sentence([without]) == (
         "bert_base: no advice on the fastest mode, since eager has no time to compare with"
     )
-    assert not list(best_modes("", [absent("eager", "failed")], str, bool))
+    assert not list(best_modes("", summarise_cases([absent("eager", "failed")]), str, bool))
 
 
 # Sizes
@@ -154,6 +156,6 @@ def test_width_is_a_size_too_and_depth_is_not() -> None:
     assert (wide.kind, wide.axis, wide.first) == ("width", "hidden_size", 384)
     assert "hidden_size 768 costs no more than hidden_size 384" in sentence([wide])
     deep = models("num_hidden_layers=2", "num_hidden_layers=4")
-    assert not list(free_sizes("", deep, sweep_label))
+    assert not list(free_sizes("", crossovers(deep), sweep_label))
     images = [case(1 * MS, model="resnet50", sequence=None, image=size) for size in (64, 128)]
-    assert not list(free_sizes("", images, sweep_label))
+    assert not list(free_sizes("", crossovers(images), sweep_label))

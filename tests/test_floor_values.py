@@ -53,10 +53,11 @@ def test_the_point_has_a_graphs_start_and_gap() -> None:
 
 def test_corrections_leave_a_systematic_range() -> None:
     found = floor_values(floor_result(spread=0.0), GPU)
-    least, most = found.least(), found.most()
-    assert least.to_start == pytest.approx(COSTS["to_start"] - 0.5 * US)
-    assert most.sync == pytest.approx(COSTS["sync"] + 0.5 * US)
-    assert most.gap == pytest.approx(COSTS["gap"])
+    corners = found.corners
+    ends = np.array([0.0, -0.5 * US, 0.5 * US])
+    assert corners.to_start == pytest.approx(COSTS["to_start"] + ends)
+    assert corners.sync == pytest.approx(COSTS["sync"] + ends)
+    assert corners.gap == pytest.approx(np.full(3, COSTS["gap"]))
 
 
 def test_what_is_missing_has_a_reason() -> None:

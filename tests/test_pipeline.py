@@ -19,10 +19,10 @@ from ftax_micro.analysis.pipeline import (
     Floor,
     Operations,
     least_begins,
-    overlapping,
     pipeline_latency,
     run_pipeline,
 )
+from ftax_micro.analysis.streams import overlapping
 
 
 def microseconds(values: Sequence[float]) -> Any:

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from synthetic_pipelines import FLOOR, US, calls, given_floor, launches, operations, work_of
 
 from ftax_micro.analysis.bounds import cuda_bounds
-from ftax_micro.analysis.pipeline import NO_CALL, CallKind, streams_of
+from ftax_micro.analysis.pipeline import NO_CALL, CallKind
+from ftax_micro.analysis.streams import stream_places
 from ftax_micro.analysis.tracks.schedules import (
     Schedule,
     bound_schedule,
@@ -46,7 +47,7 @@ def check(made: Schedule) -> None:
     """Durations are kept, streams are in order, and no operation begins before its call."""
     ops = made.operations
     np.testing.assert_allclose(made.stop_s - made.start_s, ops.duration_s, atol=1e-15)
-    for place in streams_of(ops):
+    for place in stream_places(ops.stream):
         until = np.maximum.accumulate(made.stop_s[place])[:-1]
         after = made.start_s[place][1:]
         assert (after >= until - 1e-15)[ops.chained[place][1:]].all()

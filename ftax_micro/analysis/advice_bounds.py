@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator
 from typing import Any
 
 from ftax_micro import stats
 from ftax_micro.analysis.advice import Advice, Binding, FasterDevice, NoAdvice, OneGraph, Waiting
 from ftax_micro.analysis.bounds_view import BoundRow
-from ftax_micro.analysis.case_bounds import CaseBounds, device_work
-from ftax_micro.analysis.floor_values import FloorValues
-from ftax_micro.analysis.what_if import Change, Forward
+from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.what_if import Change, Prediction
 from ftax_micro.stats import Estimate
 
 # Further off than this, what the model says of a change is no more than a guess.
@@ -50,14 +48,7 @@ def advise_row(row: BoundRow, name: str, device: str, *, told: bool = True) -> I
 
 
 def advise_case(
-    found: CaseBounds,
-    row: BoundRow,
-    floor: FloorValues,
-    name: str,
-    *,
-    told: bool = True,
-    changes: bool = True,
-    confidence: float = 0.95,
+    found: CaseBounds, row: BoundRow, name: str, *, told: bool = True, changes: bool = True
 ) -> Iterator[Advice]:
     """What the bounds of a case, of which `row` is the row, allow to say; without `changes` not
     what a faster device or a graph would save, which takes as long to find out as the bounds.
@@ -72,7 +63,7 @@ def advise_case(
     if found.case.device == "cpu":
         yield from _inline(found, row, where)
     else:
-        yield from _changed(found, row, floor, where, confidence)
+        yield from _changed(found, row, where)
 
 
 def _where(row: BoundRow, name: str, told: bool) -> _Where:
@@ -130,18 +121,15 @@ def _inline(found: CaseBounds, row: BoundRow, where: _Where) -> Iterator[Advice]
     )
 
 
-def _changed(
-    found: CaseBounds, row: BoundRow, floor: FloorValues, where: _Where, confidence: float
-) -> Iterator[Advice]:
+def _changed(found: CaseBounds, row: BoundRow, where: _Where) -> Iterator[Advice]:
     case, bounds = found.case, found.bounds
-    why = _why_not_predicted(found)
-    if why is not None or bounds is None or case.latency is None or case.device_pass is None:
+    forward = None if found.forward is None else found.forward()
+    why = _why_not_predicted(found, None if forward is None else forward.after(Change()))
+    if why is not None or bounds is None or forward is None:
         reason = why or "the device was not traced"
         yield NoAdvice(subject=_CHANGES, reason=reason, latency=row.latency, **where)
         return
-    host = case.host.samples if case.host is not None else []
-    work = device_work(case.device_pass, statistics.median(host) if host else None)
-    after = Forward(work, case.latency.samples, floor, host, confidence).after
+    after = forward.after
     half, none = (after(Change(duration_factor=factor)).saved for factor in (0.5, 0.0))
     latency = bounds.latency
     yield FasterDevice(
@@ -165,12 +153,13 @@ def _changed(
     yield OneGraph(latency=latency, saving=saved, share=share, at_most=False, **where)
 
 
-def _why_not_predicted(found: CaseBounds) -> str | None:
-    if found.predicted is None or found.prediction_error is None:
+def _why_not_predicted(found: CaseBounds, now: Prediction | None) -> str | None:
+    error = None if now is None else found.error_of(now)
+    if error is None:
         reasons = found.bounds.reasons if found.bounds else {}
         return reasons.get("own", "the pipeline model has no floor to predict from")
-    if abs(found.prediction_error) > LARGEST_ERROR:
-        off = f"{abs(found.prediction_error):.0%}"
+    if abs(error) > LARGEST_ERROR:
+        off = f"{abs(error):.0%}"
         return f"the latency that the pipeline model predicts is {off} off the measured one"
     return None
 

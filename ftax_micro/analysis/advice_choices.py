@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ftax_micro import stats
 from ftax_micro.analysis.advice import Advice, BestMode, FreeSize, NoAdvice, Size
 from ftax_micro.analysis.bounds_view import case_label
-from ftax_micro.analysis.hinge import SweepCrossover, crossovers
-from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases
+from ftax_micro.analysis.hinge import SweepCrossover
+from ftax_micro.analysis.latency_view import CaseSummary
 from ftax_micro.analysis.sweeps import Sweep
 from ftax_micro.records import Case
 from ftax_micro.stats import Estimate
@@ -25,23 +25,19 @@ Naming = Callable[[Case], str]
 
 
 def best_modes(
-    source: str,
-    cases: Sequence[Case],
-    name: Naming,
-    told: Callable[[Case], bool],
-    confidence: float = 0.95,
+    source: str, rows: Iterable[CaseSummary], name: Naming, told: Callable[[Case], bool]
 ) -> Iterator[Advice]:
-    """For every workload of `cases`, without twins: the mode that saves most over eager."""
+    """For every workload of some cases, without twins: the mode that saves most over eager."""
     groups: dict[str, list[CaseSummary]] = {}
-    for row in summarise_cases(cases, confidence):
+    for row in rows:
         groups.setdefault(case_label(row.case), []).append(row)
-    for label, rows in groups.items():
-        timed = [row for row in rows if row.case.status == "ok" and row.latency is not None]
+    for label, asked in groups.items():
+        timed = [row for row in asked if row.case.status == "ok" and row.latency is not None]
         if not timed:
             continue
         first = timed[0].case
         where = {"source": source, "case": label, "name": name(first), "told": told(first)}
-        yield _best_mode(timed, len(rows), where)
+        yield _best_mode(timed, len(asked), where)
 
 
 def _best_mode(timed: Sequence[CaseSummary], asked: int, where: dict[str, Any]) -> Advice:
@@ -91,10 +87,13 @@ def _saved_share(ratio: Estimate) -> Estimate:
 
 
 def free_sizes(
-    source: str, cases: Sequence[Case], name: Callable[[Sweep], str], confidence: float = 0.95
+    source: str,
+    swept: Iterable[SweepCrossover],
+    name: Callable[[Sweep], str],
+    confidence: float = 0.95,
 ) -> Iterator[Advice]:
     """For every sweep over batch, sequence or width: how far it goes at no cost."""
-    for found in crossovers(cases, confidence):
+    for found in swept:
         kind = _kind(found.sweep.axis)
         if kind is not None and found.sweep.plausible:
             yield _free_size(source, found, kind, name(found.sweep), confidence)

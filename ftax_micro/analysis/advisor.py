@@ -9,8 +9,8 @@ from ftax_micro.analysis.advice_bounds import advise_case, advise_row
 from ftax_micro.analysis.advice_choices import REFERENCE, best_modes, free_sizes, sweep_label
 from ftax_micro.analysis.bounds_view import BoundRow, case_label, rows_of_cases
 from ftax_micro.analysis.case_bounds import CaseBounds
-from ftax_micro.analysis.floor_values import floor_values
-from ftax_micro.analysis.latency_view import workload_sizes
+from ftax_micro.analysis.hinge import SweepCrossover, crossovers
+from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases, workload_sizes
 from ftax_micro.analysis.sweeps import sweeps
 from ftax_micro.records import Case
 from ftax_micro.results import Result
@@ -19,17 +19,22 @@ _ORDER = ("regime", "idle", "mode", "faster_device", "graph", "batch", "sequence
 
 
 def advise_result(
-    source: str, result: Result, floor: Result, bounds: Sequence[CaseBounds]
+    source: str,
+    result: Result,
+    bounds: Sequence[CaseBounds],
+    summaries: Sequence[CaseSummary] | None = None,
+    swept: Sequence[SweepCrossover] | None = None,
 ) -> list[Advice]:
-    """Advice on every case of `result`, whose `bounds` rest on the floor rows of `floor`: case by
-    case, then on its sweeps, then on what there is none.
+    """Advice on every case of `result` by its `bounds`: case by case, then on its sweeps, then on
+    what there is none. `summaries` and `swept` are those of its cases (None: they are computed).
     """
     cases = [case for case in result.cases if not case.twin]
     confidence = result.plan.confidence
+    rows = summarise_cases(cases, confidence) if summaries is None else summaries
+    found_sweeps = crossovers(cases, confidence) if swept is None else swept
     name = _naming(cases)
     told = _ends(cases)
-    floors = {each: floor_values(floor, each) for each in {case.device for case in cases}}
-    found = list(best_modes(source, cases, name, told, confidence))
+    found = list(best_modes(source, (each for each in rows if not each.case.twin), name, told))
     best = {each.case: each.mode for each in found if isinstance(each, BestMode)}
     for each, row in zip(bounds, rows_of_cases(source, bounds), strict=True):
         case = each.case
@@ -37,13 +42,9 @@ def advise_result(
             continue
         # Of the reference and of the fastest mode it is enough to know what would change.
         of_interest = case.mode in (REFERENCE, best.get(row.case, case.mode))
-        found += advise_case(
-            *(each, row, floors[case.device], name(case)),
-            told=told(case),
-            changes=told(case) and of_interest,
-            confidence=confidence,
-        )
-    found += free_sizes(source, cases, sweep_label, confidence)
+        changes = told(case) and of_interest
+        found += advise_case(each, row, name(case), told=told(case), changes=changes)
+    found += free_sizes(source, found_sweeps, sweep_label, confidence)
     return _in_order(found)
 
 

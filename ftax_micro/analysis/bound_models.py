@@ -14,8 +14,7 @@ from ftax_micro.analysis.pipeline import (
     Calls,
     Floor,
     Operations,
-    least_begins,
-    pipeline_latency,
+    Pipeline,
 )
 
 BOUNDS = ("device", "launch", "graph", "own")
@@ -23,22 +22,30 @@ BOUNDS = ("device", "launch", "graph", "own")
 
 @dataclass(frozen=True)
 class BoundModel:
-    """Operations and calls of one bound; `full`: the queue is never empty."""
+    """The pipeline of one bound; `full`: the queue is never empty."""
 
-    operations: Operations
-    calls: Calls
+    pipeline: Pipeline
     full: bool
+
+    @property
+    def operations(self) -> Operations:
+        """With median durations, and the calls they hang from here."""
+        return self.pipeline.operations
+
+    @property
+    def calls(self) -> Calls:
+        """Those that this bound makes."""
+        return self.pipeline.calls
 
     def latency(self, floor: Floor, durations: Array) -> Array:
         """Of operations that take (…, N) `durations`, (…)."""
-        operations = replace(self.operations, duration_s=durations)
         charged, begins = self.asked(floor)
-        return pipeline_latency(operations, self.calls, begins, charged)
+        return self.pipeline.latency(begins, charged, durations)
 
     def asked(self, floor: Floor) -> tuple[Floor, Array]:
         """What the machine charges of `floor`, and (…, M) when each call begins."""
         if not self.full:
-            return floor, least_begins(self.operations, self.calls, floor)
+            return floor, self.pipeline.least_begins(floor)
         # Not more than any path costs: a graph may start its nodes closer together than a stream.
         start, gap = floor.graph_start, floor.graph_gap
         charged = replace(
@@ -46,7 +53,7 @@ class BoundModel:
             graph_start=floor.to_start if start is None else np.minimum(floor.to_start, start),
             graph_gap=floor.gap if gap is None else np.minimum(floor.gap, gap),
         )
-        return charged, np.zeros(self.calls.count)
+        return charged, np.zeros(self.pipeline.calls.count)
 
 
 def _as_it_is(work: DeviceWork) -> tuple[Operations, Calls]:
@@ -83,4 +90,4 @@ _WORK = {"device": _as_it_is, "launch": _launched, "graph": _one_graph, "own": _
 
 def bound_model(name: str, work: DeviceWork) -> BoundModel:
     """The model of the bound called ``device``, ``launch``, ``graph`` or ``own``."""
-    return BoundModel(*_WORK[name](work), full=name == "device")
+    return BoundModel(Pipeline(*_WORK[name](work)), full=name == "device")

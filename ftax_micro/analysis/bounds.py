@@ -223,10 +223,8 @@ def _cuda_bound(
     model: BoundModel, floor: FloorValues, joint: Joint, middle: Estimate, confidence: float
 ) -> Bound:
     durations = model.operations.duration_s
-    value, *ends = (
-        float(model.latency(each, durations))
-        for each in (floor.point(), floor.least(), floor.most())
-    )
+    corners = model.latency(floor.corners, durations)
+    value, *ends = (float(each) for each in np.broadcast_to(corners, 3))
     drawn = None
     if joint.latency is not None:
         drawn = joint.apply(lambda each: model.latency(each.floor, each.durations))

@@ -21,11 +21,11 @@ from ftax_micro.analysis.pipeline import (
     Calls,
     Integers,
     Operations,
-    overlapping,
 )
 from ftax_micro.analysis.plausible import impossible_latency
 from ftax_micro.analysis.regime import Regime, RooflineUse, regime, roofline_use
-from ftax_micro.analysis.what_if import Prediction, what_if
+from ftax_micro.analysis.streams import overlapping
+from ftax_micro.analysis.what_if import Change, Forward, Prediction
 from ftax_micro.records import Case, DevicePass, Roofline
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
@@ -45,9 +45,10 @@ class CaseBounds:
 
     `launches` counts the host calls that gave the device something to do, `operations` what it did,
     `busy` the time it had something to do, under the tracer; `idle` is latency less busy.
-    `predicted` is what the pipeline model makes of the host's times and the durations, by `predict`
-    (None: it cannot). `traced_ratio` is the latency under the tracer over that without. `notes` are
-    what a reader has to know, in sentences.
+    `forward` makes what can be asked about changes, anew each time since it is large (None: the
+    pipeline model cannot tell), `predicted` is what that makes of the case as it is. `traced_ratio`
+    is the latency under the tracer over that without. `notes` are what a reader has to know, in
+    sentences.
     """
 
     case: Case
@@ -61,19 +62,23 @@ class CaseBounds:
     idle: Estimate | None = None
     traced_ratio: float | None = None
     notes: tuple[str, ...] = ()
-    predict: Callable[[], Prediction] | None = field(default=None, repr=False, compare=False)
+    forward: Callable[[], Forward] | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def predicted(self) -> Prediction | None:
         """Computed when it is asked for: it takes half as long as all bounds together."""
-        return None if self.predict is None else self.predict()
+        return None if self.forward is None else self.forward().after(Change())
 
     @property
     def prediction_error(self) -> float | None:
         """How far `predicted` is from the latency, relative."""
-        if self.predicted is None or self.bounds is None:
+        return None if self.predicted is None else self.error_of(self.predicted)
+
+    def error_of(self, prediction: Prediction) -> float | None:
+        """How far what the model makes of the case is from its latency, relative."""
+        if self.bounds is None:
             return None
-        return self.predicted.model.value / self.bounds.latency.value - 1
+        return prediction.model.value / self.bounds.latency.value - 1
 
 
 def result_bounds(result: Result, floor: Result | None = None) -> list[CaseBounds]:
@@ -233,7 +238,7 @@ def _on_device(
     busy = stats.median_interval(found.busy_s, confidence)
     use = roofline_use(case, rooflines, busy.value)
     why = bounds.reasons.get("device" if not work.replays else "own")
-    predict = partial(what_if, work, latency, floor, None, host, confidence, seed)
+    forward = partial(Forward, work, latency, floor, host, confidence, seed)
     middle = bounds.latency.value
     return CaseBounds(
         case,
@@ -245,7 +250,7 @@ def _on_device(
         operations=len(found.operations),
         busy=busy,
         idle=stats.difference(bounds.latency, busy),
-        predict=predict if why is None else None,
+        forward=forward if why is None else None,
         traced_ratio=float(np.median(found.latency_s)) / middle,
         notes=(*bounds.assumed, *_notes(bounds, work, hosted=bool(host))),
     )

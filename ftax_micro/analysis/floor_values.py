@@ -101,13 +101,12 @@ class FloorValues:
         """The values. Errors: `ValueError` without `to_start` or `sync`."""
         return self._floor(lambda each: each.estimate.value)
 
-    def least(self) -> Floor:
-        """The least that each could be for any truth of the corrections. Errors as `point`."""
-        return self._floor(lambda each: each.systematic[0])
-
-    def most(self) -> Floor:
-        """The most that each could be for any truth of the corrections. Errors as `point`."""
-        return self._floor(lambda each: each.systematic[1])
+    @cached_property
+    def corners(self) -> Floor:
+        """The values, and the least and the most that each could be for any truth of the
+        corrections, arrays of (3,). Errors as `point`.
+        """
+        return self._floor(lambda each: np.array([each.estimate.value, *each.systematic]))
 
     def drawn(self, resamples: int, rng: np.random.Generator) -> Floor:
         """All of them drawn anew, arrays of (resamples,). Errors as `point`."""

@@ -30,6 +30,7 @@ class Fusion:
         stays = np.cumsum(inside)[:-1] == 0
         self._places = np.flatnonzero(stays)
         self._made = self._still_made(stays)
+        self.work = self._fused()
 
     def _still_made(self, stays: Booleans) -> Booleans:
         """Calls that bring an operation still, or never brought one."""
@@ -38,28 +39,31 @@ class Fusion:
         after = np.bincount(call[stays & (call != NO_CALL)], minlength=number)
         return np.asarray((after > 0) | (before == 0))
 
-    def apply(self, each: Drawing) -> tuple[DeviceWork, Drawing]:
-        """The work and the drawing with the runs as one operation each."""
+    def _fused(self) -> DeviceWork:
+        """The work with the runs as one operation each; of its times only the median durations."""
         work, places, made = self._work, self._places, self._made
-        durations = np.add.reduceat(each.durations, places, axis=-1)
-        # From one call to the next the host does what the next one needs.
-        steps = np.diff(each.begins, axis=-1, prepend=0.0)
-        begins = np.cumsum(np.where(made, steps, 0.0), axis=-1)[..., made]
-        returned = each.returned - np.where(made, 0.0, steps).sum(axis=-1)
         call = work.operations.call[places]
         index = np.cumsum(made) - 1
         operations = Operations(
-            duration_s=durations,
+            duration_s=np.add.reduceat(work.operations.duration_s, places, axis=-1),
             call=np.where(call == NO_CALL, NO_CALL, index[call] if index.size else call),
             stream=work.operations.stream[places],
             chained=work.operations.chained[places],
         )
         calls = Calls(work.calls.kind[made], work.calls.thread[made])
         early = None if work.left_over is None else work.left_over[places]
-        fused = replace(
+        return replace(
             work, operations=operations, calls=calls, kind=work.kind[places], left_over=early
         )
-        return fused, replace(each, durations=durations, begins=begins, returned=returned)
+
+    def apply(self, each: Drawing) -> Drawing:
+        """The times of `work` in a drawing of those of what was fused."""
+        durations = np.add.reduceat(each.durations, self._places, axis=-1)
+        # From one call to the next the host does what the next one needs.
+        steps = np.diff(each.begins, axis=-1, prepend=0.0)
+        begins = np.cumsum(np.where(self._made, steps, 0.0), axis=-1)[..., self._made]
+        returned = each.returned - np.where(self._made, 0.0, steps).sum(axis=-1)
+        return replace(each, durations=durations, begins=begins, returned=returned)
 
 
 def _check_runs(operations: Operations, first: Integers, last: Integers) -> None:

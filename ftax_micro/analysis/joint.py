@@ -30,9 +30,9 @@ from ftax_micro.stats import Estimate
 # Drawings of all durations are the dearest part: fewer than resamples where there are many, since
 # a sum of many varies little.
 _PLACES_DRAWN = 400_000
-# Values held at once, which is as many as a core's cache holds, and in all: beyond that, fewer
-# resamples, so that a result of a thousand cases takes a minute, not an hour.
-_AT_ONCE = 50_000
+# Values held at once, some megabytes of them, and in all: beyond that, fewer resamples, so that a
+# result of a thousand cases takes a minute, not an hour.
+_AT_ONCE = 200_000
 _IN_ALL = 400_000
 _LEAST_RESAMPLES = 200
 
@@ -108,7 +108,8 @@ class Joint:
         step = max(1, _AT_ONCE // max(1, places))
         for first in range(0, self.resamples, step):
             rows = np.arange(first, min(first + step, self.resamples))
-            which = rows % drawn
+            # Fewer drawings serve again; if there are as many, none is copied.
+            which = rows % drawn if drawn < self.resamples else slice(first, first + step)
             # Begins are those of a forward as long as the median one.
             pace = self.returned[rows] / self.returned_s if self.returned_s else np.ones(rows.size)
             drawing = Drawing(

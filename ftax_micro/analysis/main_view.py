@@ -68,7 +68,7 @@ def main_view(result: Result) -> MainView:
         ladder_view(anatomy),
         latency,
         _bounds_sheet(bounds),
-        advice_sheet(advise_result("", result, result, bounds)),
+        advice_sheet(advise_result("", result, bounds)),
         [*_few(latency.rows), *_twins(result.cases)],
     )
 

@@ -21,12 +21,15 @@ times are seconds; arrays may have leading axes (resamples), operations are on t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from ftax_micro.analysis.streams import stream_places
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -108,139 +111,185 @@ class Timeline:
     end_s: Array
 
 
+@dataclass(frozen=True)
+class Pipeline:
+    """Operations and their calls, and what follows from them whatever the times are: worked out
+    once for all that is asked. The durations of `operations` are not looked at.
+    """
+
+    operations: Operations
+    calls: Calls
+
+    def latency(self, begin_s: ArrayLike, floor: Floor, duration_s: Array) -> Array:
+        """(…): the last end and the wait; 0 without operations, for which nobody waits.
+
+        `begin_s` is (…, M), `duration_s` (…, N). Errors: as `timeline`.
+        """
+        if self.operations.count == 0:
+            return np.zeros(np.asarray(begin_s).shape[:-1])
+        ready, before = self._asked(begin_s, floor)
+        last = [self._last_end(duration_s, ready, before, place) for place in self._streams]
+        latest = last[0] if len(last) == 1 else np.max(np.stack(last), axis=0)
+        return np.asarray(latest + np.asarray(floor.sync, dtype=float))
+
+    def timeline(self, begin_s: ArrayLike, floor: Floor, duration_s: Array) -> Timeline:
+        """The model of the module's head. An operation without a call may begin with the forward,
+        at 0. Errors: `ValueError` where a graph was launched and the floor does not say what that
+        costs.
+        """
+        ready, before = self._asked(begin_s, floor)
+        before = before + np.zeros(self.operations.count)
+        shape = np.broadcast_shapes(duration_s.shape, ready.shape, before.shape)
+        starts, ends = np.empty(shape), np.empty(shape)
+        for place in self._streams:
+            early, step, _ = self._early(duration_s, ready, before, place)
+            latest = step + np.maximum.accumulate(early, axis=-1)
+            previous = np.full(latest.shape, -np.inf)
+            previous[..., 1:] = latest[..., :-1]
+            earliest, chained = ready[..., place], self.operations.chained[place]
+            waited = np.maximum(earliest, previous + before[..., place])
+            starts[..., place] = np.where(chained, waited, earliest)
+            ends[..., place] = starts[..., place] + duration_s[..., place]
+        return Timeline(starts, ends)
+
+    def least_begins(self, floor: Floor) -> Array:
+        """(…, M): when calls begin on a host that does nothing else, each at the floor of its kind.
+
+        A thread makes its calls one after the other; threads do not wait for each other. Errors:
+        `KeyError` for a kind whose floor is not known, unless nothing comes after its calls.
+        """
+        costs = {kind: np.asarray(each, dtype=float) for kind, each in floor.submit.items()}
+        extra = np.asarray(floor.graph_submit_node, dtype=float)
+        shape = np.broadcast_shapes(extra.shape, *(each.shape for each in costs.values()))
+        begins = [
+            np.multiply.outer(extra if kind is None else costs[kind], earlier)
+            for kind, earlier in self._charged
+        ]
+        whole = (*shape, self.calls.count)
+        return np.broadcast_to(sum(begins[1:], begins[0]) if begins else 0.0, whole)
+
+    @cached_property
+    def _streams(self) -> list[slice | Integers]:
+        return list(stream_places(self.operations.stream))
+
+    @cached_property
+    def _called(self) -> Booleans:
+        return np.not_equal(self.operations.call, NO_CALL)
+
+    @cached_property
+    def _in_turn(self) -> bool:
+        """Whether each call has one operation, in their order."""
+        call = self.operations.call
+        return bool(call.size == self.calls.count and np.all(call == np.arange(call.size)))
+
+    @cached_property
+    def _replayed(self) -> Booleans:
+        """(N,): which operations a graph launch brings."""
+        graph = np.zeros(self.operations.count, dtype=bool)
+        called = self._called
+        graph[called] = self.calls.kind[self.operations.call[called]] == CallKind.GRAPH
+        return graph
+
+    @cached_property
+    def _within(self) -> Booleans:
+        """(N,): which of them follow one of the same launch in their stream."""
+        same = np.zeros(self.operations.count, dtype=bool)
+        for place in self._streams:
+            inside = np.zeros(self.operations.call[place].size, dtype=bool)
+            inside[1:] = np.diff(self.operations.call[place]) == 0
+            same[place] = inside
+        return same & self._replayed
+
+    @cached_property
+    def _charged(self) -> list[tuple[CallKind | None, Integers]]:
+        """What of each kind a call's thread has done before it, (M,); None: nodes of graphs."""
+        kinds, called = self.calls.kind, self.operations.call[self._called]
+        nodes = np.where(
+            kinds == CallKind.GRAPH, np.bincount(called, minlength=self.calls.count), 0
+        )
+        every = [(CallKind(int(kind)), kinds == kind) for kind in np.unique(kinds)]
+        found = [
+            (kind, _earlier(self.calls.thread, each)) for kind, each in (*every, (None, nodes))
+        ]
+        return [(kind, earlier) for kind, earlier in found if earlier.any()]
+
+    def _asked(self, begin_s: ArrayLike, floor: Floor) -> tuple[Array, Array]:
+        """When each operation is ready for all its call has to do with it, (…, N), and the gap that
+        what is before it in its stream leaves, (…, N) or (…, 1).
+        """
+        begins = np.asarray(begin_s, dtype=float)
+        called = self._called
+        if not called.all():  # a call that begins at 0 and takes nothing
+            begins = np.concatenate([begins, np.zeros((*begins.shape[:-1], 1))], axis=-1)
+        start, gap = _wide(floor.to_start), _wide(floor.gap)
+        if self._replayed.any():
+            if floor.graph_start is None or floor.graph_gap is None:
+                raise ValueError("a graph was launched, whose start and gap are not known")
+            start = np.where(self._replayed, _wide(floor.graph_start), start)
+            gap = np.where(self._within, _wide(floor.graph_gap), gap)
+        if not called.all():
+            start = np.where(called, start, 0.0)
+        if not self._in_turn:
+            begins = np.take(begins, self.operations.call, axis=-1)  # far faster than brackets
+        return begins + start, gap
+
+    def _last_end(
+        self, duration_s: Array, ready: Array, before: Array, place: slice | Integers
+    ) -> Array:
+        """(…): the latest end in one stream. Where no operation ends before what it waits for, that
+        is the last one's, for which a plain maximum does.
+        """
+        early, step, rising = self._early(duration_s, ready, before, place)
+        if rising:
+            return np.asarray(step[..., -1] + early.max(axis=-1))
+        return np.asarray((step + np.maximum.accumulate(early, axis=-1)).max(axis=-1))
+
+    def _early(
+        self, duration_s: Array, ready: Array, before: Array, place: slice | Integers
+    ) -> tuple[Array, Array, bool]:
+        """Of one stream's operations: r_i + k_i − Σw, Σw, and whether no w is negative."""
+        took, chained = duration_s[..., place], self.operations.chained[place]
+        step = (before if before.shape[-1] == 1 else before[..., place]) + took
+        if not chained.all():
+            step = np.where(chained, step, 0.0)
+        rising = bool(step.min() >= 0)
+        np.cumsum(step, axis=-1, out=step)  # in place: what costs time here is memory
+        early = ready[..., place] + took
+        if early.shape == np.broadcast_shapes(early.shape, step.shape):
+            early -= step
+            return early, step, rising
+        return early - step, step, rising
+
+
 def run_pipeline(
     operations: Operations, calls: Calls, begin_s: ArrayLike, floor: Floor
 ) -> Timeline:
-    """The model of the module's head. `begin_s` is (…, M): when each call begins.
-
-    An operation without a call may begin with the forward, at 0. Errors: `ValueError` where a graph
-    was launched and the floor does not say what that costs.
-    """
-    ready, before = _asked(operations, calls, begin_s, floor)
-    shape = np.broadcast_shapes(operations.duration_s.shape, ready.shape, before.shape)
-    starts, ends = np.empty(shape), np.empty(shape)
-    for place in streams_of(operations):
-        latest = _latest(operations, ready, before, place)
-        previous = np.full(latest.shape, -np.inf)
-        previous[..., 1:] = latest[..., :-1]
-        earliest, chained = ready[..., place], operations.chained[place]
-        waited = np.maximum(earliest, previous + before[..., place])
-        starts[..., place] = np.where(chained, waited, earliest)
-        ends[..., place] = starts[..., place] + operations.duration_s[..., place]
-    return Timeline(starts, ends)
+    """When all begins and ends if calls begin at `begin_s`, (…, M). As `Pipeline.timeline`."""
+    return Pipeline(operations, calls).timeline(begin_s, floor, operations.duration_s)
 
 
 def pipeline_latency(
     operations: Operations, calls: Calls, begin_s: ArrayLike, floor: Floor
 ) -> Array:
-    """(…): the last end in `run_pipeline` and the wait; 0 without operations, for which nobody
-    waits. Errors: as `run_pipeline`.
-    """
-    if operations.count == 0:
-        return np.zeros(np.asarray(begin_s).shape[:-1])
-    ready, before = _asked(operations, calls, begin_s, floor)
-    last = [
-        _latest(operations, ready, before, place).max(axis=-1) for place in streams_of(operations)
-    ]
-    return np.asarray(np.max(np.stack(last), axis=0) + np.asarray(floor.sync, dtype=float))
+    """(…): when all has ended if calls begin at `begin_s`, (…, M). As `Pipeline.latency`."""
+    return Pipeline(operations, calls).latency(begin_s, floor, operations.duration_s)
 
 
-def _asked(
-    operations: Operations, calls: Calls, begin_s: ArrayLike, floor: Floor
-) -> tuple[Array, Array]:
-    """(…, N) when each operation is ready for all its call has to do with it, and the gap that what
-    is before it in its stream leaves.
-    """
-    begins = np.asarray(begin_s, dtype=float)
-    called = operations.call != NO_CALL
-    if not called.all():  # a call that begins at 0 and takes nothing
-        begins = np.concatenate([begins, np.zeros((*begins.shape[:-1], 1))], axis=-1)
-    start, gap = _wide(floor.to_start), _wide(floor.gap)
-    graph = np.zeros(operations.count, dtype=bool)
-    graph[called] = calls.kind[operations.call[called]] == CallKind.GRAPH
-    if graph.any():
-        if floor.graph_start is None or floor.graph_gap is None:
-            raise ValueError("a graph was launched, whose start and gap are not known")
-        start = np.where(graph, _wide(floor.graph_start), start)
-        gap = np.where(graph & _same_call(operations), _wide(floor.graph_gap), gap)
-    if not called.all():
-        start = np.where(called, start, 0.0)
-    ready = np.take(begins, operations.call, axis=-1)  # of an index, far faster than brackets
-    return ready + start, gap + np.zeros(operations.count)
+def least_begins(operations: Operations, calls: Calls, floor: Floor) -> Array:
+    """(…, M): as `Pipeline.least_begins`."""
+    return Pipeline(operations, calls).least_begins(floor)
 
 
-def _same_call(operations: Operations) -> Booleans:
-    """(N,): whether what is before an operation in its stream is of the same call."""
-    same = np.zeros(operations.count, dtype=bool)
-    for place in streams_of(operations):
-        inside = np.zeros(operations.call[place].size, dtype=bool)
-        inside[1:] = np.diff(operations.call[place]) == 0
-        same[place] = inside
-    return same
-
-
-def _latest(operations: Operations, ready: Array, before: Array, place: slice | Integers) -> Array:
-    """The latest end up to each operation of one stream."""
-    took, chained = operations.duration_s[..., place], operations.chained[place]
-    step = before[..., place] + took
-    if not chained.all():
-        step = np.where(chained, step, 0.0)
-    step = np.cumsum(step, axis=-1)
-    return np.asarray(step + np.maximum.accumulate(ready[..., place] + took - step, axis=-1))
+def _earlier(thread: Integers, number: ArrayLike) -> Integers:
+    """(M,): how much of `number` (M,) earlier calls of the same thread have."""
+    each = np.asarray(number, dtype=np.int64)
+    found = np.zeros_like(each)
+    for one in np.unique(thread):
+        mine = thread == one
+        found[mine] = np.cumsum(each[mine]) - each[mine]
+    return found
 
 
 def _wide(value: ArrayLike) -> Array:
     """A cost with a last axis for operations."""
     return np.asarray(value, dtype=float)[..., np.newaxis]
-
-
-def streams_of(operations: Operations) -> Iterator[slice | Integers]:
-    """The places of each stream's operations, in their order."""
-    stream = operations.stream
-    if stream.size == 0:
-        return
-    if np.all(stream == stream[0]):
-        yield slice(None)
-        return
-    order = np.argsort(stream, kind="stable")
-    yield from np.split(order, np.flatnonzero(np.diff(stream[order])) + 1)
-
-
-def least_begins(operations: Operations, calls: Calls, floor: Floor) -> Array:
-    """(…, M): when calls begin on a host that does nothing else, each at the floor of its kind.
-
-    A thread makes its calls one after the other; threads do not wait for each other. Errors:
-    `KeyError` for a kind whose floor is not known, unless nothing comes after its calls.
-    """
-    nodes = np.bincount(operations.call[operations.call != NO_CALL], minlength=calls.count)
-    costs = [np.asarray(each, dtype=float) for each in floor.submit.values()]
-    extra = np.asarray(floor.graph_submit_node, dtype=float)
-    shape = np.broadcast_shapes(extra.shape, *(each.shape for each in costs))
-    begins = np.zeros((*shape, calls.count))
-    for thread in np.unique(calls.thread):
-        mine = np.flatnonzero(calls.thread == thread)[:-1]
-        cost = np.zeros((*shape, mine.size))
-        for number in np.unique(calls.kind[mine]):
-            each = calls.kind[mine] == number
-            cost[..., each] = _wide(floor.submit[CallKind(int(number))])
-            if number == CallKind.GRAPH:
-                cost[..., each] += _wide(extra) * nodes[mine[each]]
-        after = np.flatnonzero(calls.thread == thread)[1:]
-        begins[..., after] = np.cumsum(cost, axis=-1)
-    return begins
-
-
-def overlapping(stream: Integers, start_s: ArrayLike, duration_s: ArrayLike) -> Booleans:
-    """(N,): which operations begin before all that is before them in their stream has ended.
-
-    `start_s` and `duration_s` are (N,) or (forwards, N): of several forwards, the median counts.
-    """
-    starts = np.atleast_2d(np.asarray(start_s, dtype=float))
-    ends = starts + np.atleast_2d(np.asarray(duration_s, dtype=float))
-    found = np.zeros(starts.shape[-1], dtype=bool)
-    every = np.ones(found.size, dtype=bool)
-    for place in streams_of(Operations(starts, np.zeros_like(stream), stream, every)):
-        until = np.maximum.accumulate(ends[:, place], axis=1)[:, :-1]
-        early = np.median(starts[:, place][:, 1:] - until, axis=0) < 0
-        found[np.arange(found.size)[place][1:]] = early
-    return found

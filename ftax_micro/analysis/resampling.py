@@ -122,9 +122,19 @@ def percentile_interval(value: float, drawn: Array, confidence: float) -> Estima
     Bias-corrected (Efron, J. Am. Stat. Assoc. 82, 1987): a sum of medians of few skewed samples is
     off to one side, its drawings are so twice, and the share of them below `value` tells how far.
     """
-    below = np.count_nonzero(drawn < value) + np.count_nonzero(drawn == value) / 2
+    ordered = np.sort(drawn)
+    below = (np.searchsorted(ordered, value, "left") + np.searchsorted(ordered, value, "right")) / 2
     share = min(max(below / drawn.size, _LEAST_SHARE), 1 - _LEAST_SHARE)
     bias, reach = 2 * _NORMAL.inv_cdf(share), _NORMAL.inv_cdf((1 + confidence) / 2)
-    ends = [100 * _NORMAL.cdf(bias + each) for each in (-reach, reach)]
-    low, high = np.percentile(drawn, ends)
-    return Estimate(value, min(value, float(low)), max(value, float(high)))
+    low, high = (_quantile(ordered, _NORMAL.cdf(bias + each)) for each in (-reach, reach))
+    return Estimate(value, min(value, low), max(value, high))
+
+
+def _quantile(ordered: Array, share: float) -> float:
+    """Between the two nearest of sorted values, linear; as `numpy.quantile`, at a tenth of its
+    time.
+    """
+    place = share * (ordered.size - 1)
+    first = min(int(place), ordered.size - 2) if ordered.size > 1 else 0
+    low, high = float(ordered[first]), float(ordered[min(first + 1, ordered.size - 1)])
+    return low + (high - low) * (place - first)

@@ -28,11 +28,8 @@ from ftax_micro.analysis.joint import (
 from ftax_micro.analysis.pipeline import (
     Array,
     CallKind,
-    Calls,
     Floor,
-    Operations,
-    least_begins,
-    pipeline_latency,
+    Pipeline,
 )
 from ftax_micro.stats import Estimate
 
@@ -100,6 +97,7 @@ class Forward:
     ) -> None:
         self._work, self._latency, self._floor = work, latency, floor
         self._confidence, self._seed = confidence, seed
+        self._pipeline = Pipeline(work.operations, work.calls)
         self._joint = draw_together(
             *(work, floor, latency, confidence, seed), hosted=True, returned=returned
         )
@@ -128,7 +126,7 @@ class Forward:
         return self._prediction(float(after.latency(point)), drawn)
 
     def _as_it_is(self, each: Drawing) -> Array:
-        return _latency(self._work.operations, self._work.calls, each)
+        return _latency(self._pipeline, each)
 
     def _prediction(self, then: float, drawn: Array | None) -> Prediction:
         pair = None if drawn is None or self._drawn is None else (self._drawn, drawn)
@@ -148,7 +146,8 @@ def saved_by_fusion(work: DeviceWork, floor: Floor, runs: Runs, returned_s: floa
         returned=np.array(returned_s),
     )
     after = _After(work, Change(fused=tuple(runs)))
-    return float(_latency(work.operations, work.calls, point) - after.latency(point))
+    now = _latency(Pipeline(work.operations, work.calls), point)
+    return float(now - after.latency(point))
 
 
 def what_if_inline(
@@ -221,35 +220,36 @@ class _After:
     """The model of a forward after a change."""
 
     def __init__(self, work: DeviceWork, change: Change) -> None:
-        self._work, self._change = work, change
+        self._change = change
+        self._before = Pipeline(work.operations, work.calls)
         self._fusion = Fusion(work, change.fused) if change.fused else None
+        work = work if self._fusion is None else self._fusion.work
+        self._after = Pipeline(work.operations, work.calls)
+        self._graph = bound_model("graph", work) if change.graph else None
 
     def latency(self, each: Drawing) -> Array:
         """(…): what it would take."""
-        work, change = self._work, self._change
-        each = replace(each, durations=each.durations * change.duration_factor)
+        each = replace(each, durations=each.durations * self._change.duration_factor)
         if each.other is not None:
-            each = _on_another(work, each)
+            each = _on_another(self._before, each)
         if self._fusion is not None:
-            work, each = self._fusion.apply(each)
-        if change.graph:
-            return bound_model("graph", work).latency(each.floor, each.durations)
-        return _latency(work.operations, work.calls, each)
+            each = self._fusion.apply(each)
+        if self._graph is not None:
+            return self._graph.latency(each.floor, each.durations)
+        return _latency(self._after, each)
 
 
-def _latency(operations: Operations, calls: Calls, each: Drawing) -> Array:
-    timed = replace(operations, duration_s=each.durations)
-    done = pipeline_latency(timed, calls, each.begins, each.floor)
+def _latency(pipeline: Pipeline, each: Drawing) -> Array:
+    done = pipeline.latency(each.begins, each.floor, each.durations)
     return np.maximum(done, each.returned)
 
 
-def _on_another(work: DeviceWork, each: Drawing) -> Drawing:
+def _on_another(pipeline: Pipeline, each: Drawing) -> Drawing:
     """Its calls at the other machine's floor: later by what they cost more there."""
     assert each.other is not None  # whoever calls has looked
-    operations = replace(work.operations, duration_s=each.durations)
-    ours, theirs = (least_begins(operations, work.calls, f) for f in (each.floor, each.other))
+    ours, theirs = (pipeline.least_begins(floor) for floor in (each.floor, each.other))
     later = theirs - ours
-    last = later[..., -1] if work.calls.count else 0.0
+    last = later[..., -1] if pipeline.calls.count else 0.0
     return replace(
         each, floor=each.other, begins=each.begins + later, returned=each.returned + last
     )

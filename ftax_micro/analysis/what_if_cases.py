@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ftax_micro.analysis.case_bounds import CaseBounds, device_work, result_bounds
+from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
 from ftax_micro.analysis.estimates import twins_of, workload
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
-from ftax_micro.analysis.what_if import Change, Forward, Prediction, what_if_inline
+from ftax_micro.analysis.what_if import Change, Prediction, what_if_inline
 from ftax_micro.records import Case
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
@@ -91,7 +89,7 @@ def _why_not(found: CaseBounds) -> str | None:
     """Why nothing can be asked of a case, if so."""
     if found.bounds is None:
         return found.reason
-    if found.case.device == "cpu" or found.predicted is not None:
+    if found.case.device == "cpu" or found.forward is not None:
         return None
     return found.bounds.reasons.get("own", "the pipeline model says nothing of it")
 
@@ -108,10 +106,8 @@ def _asking(
         assert twin.latency is not None
         times = (latency, twin.latency.samples, found.operations or 0)
         return lambda change: what_if_inline(*times, change, floor, confidence)
-    assert case.device_pass is not None  # its bounds rest on it
-    host = case.host.samples if case.host is not None else []
-    work = device_work(case.device_pass, float(np.median(host)) if host else None)
-    return Forward(work, latency, floor, host, confidence).after
+    assert found.forward is not None  # else nothing is asked
+    return found.forward().after
 
 
 def _answers(

@@ -83,16 +83,18 @@ def _of_result(question: Question, name: str, result: Result) -> Material:
     confidence = result.plan.confidence
     models = next((each for each in question.models if each.result is result), None)
     bounds = () if models is None else models.bounds
-    advice = () if models is None else advise_result(name, result, models.floor, bounds)
+    cases = summarise_cases(result.cases, confidence, result.measurements)
+    swept = crossovers(result.cases, confidence)
+    advice = advise_result(name, result, bounds, cases, swept)
     return Material(
         name,
         result,
         floor_view(result),
         ladder_view(result),
-        summarise_cases(result.cases, confidence, result.measurements),
+        cases,
         bounds,
         advice,
-        crossovers(result.cases, confidence),
+        swept,
     )
 
 

@@ -16,6 +16,7 @@ from ftax_micro.analysis import pipeline
 from ftax_micro.analysis.floor_values import FloorValues
 from ftax_micro.analysis.joint import DeviceWork, Joint
 from ftax_micro.analysis.pipeline import NO_CALL, Array, Calls, Integers, Operations
+from ftax_micro.analysis.streams import overlapping
 from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import NONE, NS, CallKind, Ints, Kinds, OperationKind, Trace
 from ftax_micro.analysis.traces.steps import Step
@@ -141,7 +142,7 @@ class StepWorks:
                 duration_s=seconds,
                 call=call,
                 stream=stream,
-                chained=~pipeline.overlapping(stream, start - begin, duration - slack),
+                chained=~overlapping(stream, start - begin, duration - slack),
             ),
             calls=Calls(kinds, trace.calls.thread[calls].astype(np.int64)),
             kind=kind,

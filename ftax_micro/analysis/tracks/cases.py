@@ -56,7 +56,7 @@ def _timeline(found: CaseBounds, values: FloorValues, name: str) -> Timeline:
     measured = _measured(found, done, work)
     floor = values.point() if found.bounds is not None else None
     layers = bound_layers(work, found.bounds, floor, measured)
-    if found.predict is not None and floor is not None:
+    if found.forward is not None and floor is not None:
         layers.append(_predicted(work, done, host_s, floor, measured))
     return timeline(name, measured, np.zeros(0, dtype=np.int64), layers)
 

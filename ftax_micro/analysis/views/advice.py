@@ -31,7 +31,7 @@ def build(question: Question) -> Sheet:
     """A row for each advice; one sentence for those that are alike."""
     found: list[Advice] = []
     for each in question.models:
-        found += advise_result(each.source, each.result, each.floor, each.bounds)
+        found += advise_result(each.source, each.result, each.bounds)
     for name, trace in question.traces:
         windows = question.windows(trace)
         found += advise_steps(rows_of_trace(name, trace, windows, question.floor).rows)
