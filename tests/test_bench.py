@@ -5,6 +5,7 @@ Nothing here asserts a time or a ratio's size: targets are for an idle machine a
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -206,14 +207,14 @@ def test_the_spread_of_a_mode_is_that_of_its_medians(
     bench: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = bench("latency_repeatability")
-    names = {"model": "m", "device": "cpu", "dtype": "fp32"}
+    case = functools.partial(Case, model="m", device="cpu", dtype="fp32")
     runs = iter([2.0, 2.2, 2.1])
 
     def measured(_chosen: object) -> list[Case]:
         data = Data(estimate="median", stop_reason="interval", samples=[next(runs)] * 9)
         return [
-            Case(**names, mode="eager", status="ok", latency=data, blocks=[9]),
-            Case(**names, mode="other", status="skipped", reason="not here"),
+            case(mode="eager", status="ok", latency=data, blocks=[9]),
+            case(mode="other", status="skipped", reason="not here"),
         ]
 
     monkeypatch.setattr(script, "measured_by", measured)
