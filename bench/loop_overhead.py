@@ -208,7 +208,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser(__doc__)
     options.add_argument("--fake-dir", type=Path, help="where the fake driver is built and kept")
     args = options.parse_args(argv)
-    calls, bursts = (12, 6) if args.quick else (400, 60)
+    calls, bursts = (12, 2) if args.quick else (400, 60)
     burst_s = QUICK_BURST_S if args.quick else BURST_S
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
