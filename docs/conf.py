@@ -1,7 +1,15 @@
 """How the documentation is built: ``sphinx-build -W docs site``."""
 
+import importlib
+import os
 import re
 from importlib import metadata
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+# The width of help texts.
+os.environ["COLUMNS"] = "84"
 
 project = "ftax_micro"
 author = "The ftax_micro developers"
@@ -36,6 +44,19 @@ def mark_printed(_app, _name, content):
     content[0] = PRINTED.sub(r":::{container} printed\n\1:::\n", content[0])
 
 
+class CommandHelp(Directive):
+    """The help of a command, as it prints it."""
+
+    required_arguments = 1
+
+    def run(self):
+        (name,) = self.arguments
+        module = importlib.import_module(f"ftax_micro.{name}")
+        text = module.usage() if name == "__main__" else module.build_parser().format_help()
+        return [nodes.literal_block(text, text, language="text")]
+
+
 def setup(app):
     """What Sphinx asks of this file."""
+    app.add_directive("command-help", CommandHelp)
     app.connect("source-read", mark_printed)

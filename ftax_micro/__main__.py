@@ -45,6 +45,8 @@ options of the main job:
   --device NAME    cpu, cuda, cuda:N or auto: a GPU if one can be used (default)
   -o FILE          save everything, raw samples included, as JSON; --force replaces
                    an existing FILE
+  --report PAGE    where to write the report (default: beside FILE as .html, else
+                   among the temporary files)
   --format NAME    table, json or markdown (default: table)
   --show FILE      measure nothing; show a result saved with -o
 

@@ -5,6 +5,7 @@ Nothing here asserts a time or a ratio's size: targets are for an idle machine a
 
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 import math
@@ -19,7 +20,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ftax_micro.records import Plan
+from ftax_micro.records import Case, Data, Plan
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 
@@ -200,6 +201,28 @@ def test_verdict_needs_the_whole_interval(
     rows = bench("rows")
     row = rows.Row(name="x", figures=[figure(bench, *numbers) for numbers in figures])
     assert rows.verdict(row) == expected
+
+
+def test_the_spread_of_a_mode_is_that_of_its_medians(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = bench("latency_repeatability")
+    case = functools.partial(Case, model="m", device="cpu", dtype="fp32")
+    runs = iter([2.0, 2.2, 2.1])
+
+    def measured(_chosen: object) -> list[Case]:
+        data = Data(estimate="median", stop_reason="interval", samples=[next(runs)] * 9)
+        return [
+            case(mode="eager", status="ok", latency=data, blocks=[9]),
+            case(mode="other", status="skipped", reason="not here"),
+        ]
+
+    monkeypatch.setattr(script, "measured_by", measured)
+    eager, other = script.repeated(3, [])
+    assert eager.samples == {"ours": [2.0, 2.2, 2.1]}
+    assert eager.figures[0].value == pytest.approx(0.1)
+    assert bench("rows").verdict(eager) == "not met"
+    assert (other.status, other.reason) == ("skipped", "not here")
 
 
 def test_blocks_turn_the_order_round_and_drop_warm_up(bench: Any) -> None:

@@ -128,6 +128,38 @@ def test_wrong_usage_is_one_line_before_anything_is_measured(
     assert words in err
 
 
+MISSING = "raise ModuleNotFoundError(\"No module named 'numba'\", name='numba')"
+BROKEN = "raise OSError('libsvml.so: cannot open\\nshared object file')"
+
+
+@pytest.mark.parametrize(
+    ("package", "code", "status", "reason"),
+    [
+        (MISSING, 0, "skipped", "numba is not installed: pip install 'ftax-micro[ladder]'"),
+        ("__version__ = '0.50.1'", 0, "skipped", "numba 0.50.1 is too old: 0.60 is needed"),
+        (BROKEN, 1, "failed", "numba cannot be imported: OSError: libsvml.so: cannot open shared"),
+    ],
+)
+def test_what_is_wrong_with_a_package_costs_its_rung_alone(
+    run: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    package: str,
+    code: int,
+    status: str,
+    reason: str,
+) -> None:
+    """In the process of its own in which a rung is measured."""
+    (tmp_path / "numba.py").write_text(package)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    options = ("--device", "cpu", "--rung", "raw_call,numba", "--format", "csv", *TINY)
+    found, out, err = run(*options)
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert found == code, err
+    assert [row["status"] for row in rows] == ["ok", *[status] * 3]
+    assert all(row["reason"].startswith(reason) for row in rows[1:])
+
+
 # Predictions
 
 

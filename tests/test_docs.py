@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from documents import FOLDER, NEEDS_CUDA, NOT_RUN, Block, blocks, commands, page
 from profiler_traces import complete, launched, trace_text
 from stand_in import NO_CUDA
 
+from ftax_micro.__main__ import COMMANDS
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.formats import read_trace
 from ftax_micro.analysis.traces.per_operation import per_operation
@@ -105,6 +107,11 @@ def test_commands_that_cannot_run_here_are_understood(line: str) -> None:
     """Up to what they ask for: a GPU, or a file of the reader's."""
     module, *arguments = shlex.split(line, comments=True)[2:]
     importlib.import_module(module).build_parser().parse_args(arguments)
+
+
+def test_the_help_of_every_command_is_on_its_page() -> None:
+    shown = re.findall(r"```\{command-help\} (\w+)\n", (FOLDER / "commands.md").read_text())
+    assert shown == ["__main__", *COMMANDS]
 
 
 @pytest.mark.parametrize("page", [page for page in pages() if [*blocks(page, "pycon")]])

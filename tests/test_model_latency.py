@@ -219,6 +219,10 @@ def test_any_module_is_measured_as_it_is() -> None:
     assert all(bool((before[name] == each).all()) for name, each in module.state_dict().items())
     with pytest.raises(UsageError, match=r"weights are torch\.float64"):
         measure_module_latency(module.double(), torch.ones(1, 3))
+    with pytest.raises(UsageError, match="inputs must be tensors, not int"):
+        measure_module_latency(module, 3)
+    with pytest.raises(UsageError, match="2 inputs for 1 parameters"):
+        measure_module_latency(module, [torch.ones(1, 3)] * 2)
 
 
 class Steps:

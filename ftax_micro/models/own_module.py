@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 class OwnModule:
     """`module` and its `inputs` under a `name`; `device` and `dtype` are those of its weights.
 
-    A module without weights is of the cpu and fp32. Errors: `UsageError` for weights of a dtype
-    that is none of ours.
+    A module without weights is of the cpu and fp32. Errors: `UsageError` for inputs that are none,
+    and for weights of a dtype that is none of ours.
     """
 
     def __init__(self, name: str, module: torch.nn.Module, inputs: Any) -> None:
-        self._name, self._module, self._inputs = name, module, inputs
+        self._name, self._module = name, module
+        self._inputs = named_inputs(name, module, inputs)
         self.device, self.dtype = "cpu", "fp32"
         weights = [each for each in module.parameters() if each.is_floating_point()]
         if not weights:
@@ -37,16 +38,13 @@ class OwnModule:
             self.device = f"{place.type}:{place.index or 0}"
 
     def workload(self) -> Workload:
-        """The module as it is, its inputs moved to where it is and what it computes with.
-
-        Errors: `UsageError` for inputs that are none.
-        """
+        """The module as it is, its inputs moved to where it is and what it computes with."""
         import torch
 
         kind = getattr(torch, DTYPES[self.dtype])
         inputs = {
             name: value.to(device=self.device, dtype=kind if value.is_floating_point() else None)
-            for name, value in named_inputs(self._name, self._module, self._inputs).items()
+            for name, value in self._inputs.items()
         }
         return Workload(self._name, Shape(), self.dtype, self._module, inputs, self.device)
 

@@ -9,7 +9,7 @@ import contextlib
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,8 @@ def named_inputs(name: str, module: torch.nn.Module, inputs: Any) -> Inputs:
 
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
+    if not isinstance(inputs, (Mapping, Sequence)):
+        raise UsageError(f"{name}: inputs must be tensors, not {type(inputs).__name__}")
     if not isinstance(inputs, Mapping):
         parameters = list(inspect.signature(module.forward).parameters)
         if len(inputs) > len(parameters):

@@ -1,0 +1,78 @@
+"""Does a model take as long in the next run as in this one, mode by mode?
+
+    python bench/latency_repeatability.py [--device cpu] [--model bert_tiny] [--mode …] [-o FILE]
+
+Fresh runs of `model_latency` one after the other, all modes of a run by turns. Per mode the figure
+is the largest median over the smallest, less one. Targets, on an otherwise idle machine: 5 % on the
+cpu, 2 % on a GPU at equal clocks. A mode that cannot run here is a skipped row with its reason.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from common import attempt, finish, message, observed, parser
+from rows import Row
+
+from ftax_micro import load_result, stats
+from ftax_micro.records import Case
+
+CPU_LIMIT, GPU_LIMIT = 0.05, 0.02
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    options = parser(__doc__)
+    options.add_argument("--runs", type=int, metavar="N", help="runs (default: 5; 2)")
+    options.add_argument("--device", default="cpu")
+    options.add_argument("--model", default="bert_tiny")
+    options.add_argument("--mode", default="eager,torchscript,onnxruntime")
+    args = options.parse_args(argv)
+    runs = args.runs or (2 if args.quick else 5)
+    chosen = ["--model", args.model, "--mode", args.mode, "--device", args.device]
+    chosen += ["--quick"] if args.quick else ["--timeout", "15s"]
+    rows = attempt(f"{runs} runs of {args.model}", lambda: repeated(runs, chosen))
+    settings = {"runs": runs, "model": args.model, "device": args.device}
+    return finish("latency_repeatability", rows, args, settings)
+
+
+def repeated(runs: int, chosen: Sequence[str]) -> list[Row]:
+    """A row for each mode, from so many runs."""
+    cases: list[Case] = []
+    for run in range(runs):
+        message(f"run {run + 1} of {runs}")
+        cases += measured_by(chosen)
+    modes = dict.fromkeys(case.mode for case in cases)
+    return [mode_row(mode, [case for case in cases if case.mode == mode]) for mode in modes]
+
+
+def mode_row(mode: str, cases: Sequence[Case]) -> Row:
+    """The spread of one mode's medians; skipped where a run has none, with that run's reason."""
+    absent = next((case for case in cases if case.latency is None), None)
+    name = f"{cases[0].model} {mode}"
+    if absent is not None:
+        return Row(name=name, status="skipped", reason=absent.reason)
+    medians = [stats.median_interval(case.latency.samples).value for case in cases if case.latency]
+    limit = CPU_LIMIT if cases[0].device == "cpu" else GPU_LIMIT
+    spread = max(medians) / min(medians) - 1
+    figure = observed(f"spread of {len(medians)} runs", spread, "fraction", limit)
+    return Row(name=name, samples={"ours": medians}, figures=[figure])
+
+
+def measured_by(chosen: Sequence[str]) -> list[Case]:
+    """The cases of one run in fresh processes."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "result.json"
+        command = [sys.executable, "-m", "ftax_micro.model_latency", *chosen, "-o", str(output)]
+        # From a neutral folder: the installed package is what is measured.
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+        if not output.exists():
+            raise RuntimeError(f"model_latency ended with {done.returncode}: {done.stderr.strip()}")
+        return list(load_result(output).cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
