@@ -150,6 +150,13 @@ def test_machines_are_described() -> None:
     assert right.driver is None
 
 
+def test_a_gpu_that_was_asked_for_and_is_not_there_is_none() -> None:
+    absent_gpu = msgspec.structs.replace(device("cuda:0"), model=None)
+    devices = [device("cpu"), absent_gpu]
+    sides = [result(row(samples=around(1e-6, seed)), devices=devices) for seed in (1, 2)]
+    assert compare_results(sides).sides[0].gpus == ()
+
+
 def test_hosts_of_the_same_name_are_told_apart() -> None:
     one = result(row(samples=around(1e-6)))
     sides = compare_results([one, one, one]).sides

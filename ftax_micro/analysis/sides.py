@@ -84,10 +84,12 @@ def _unique(names: Sequence[str]) -> list[str]:
 def _side(result: Result, label: str) -> Side:
     environment = result.environment
     models = {device.kind: device.model for device in result.devices}
-    cuda = [device.model or device.name for device in result.devices if device.kind == "cuda"]
+    cuda = [device for device in result.devices if device.kind == "cuda"]
+    # One without a model is a GPU that was asked for and is not there.
+    measured = [device.model for device in cuda if device.model]
     gpus = environment.gpus or []
     # The file lists every GPU of the machine; without a measured one they are what could have been.
-    names = cuda or [gpu.name for gpu in gpus if gpu.name]
+    names = measured or [gpu.name for gpu in gpus if gpu.name]
     return Side(
         label=label,
         hostname=environment.hostname,
