@@ -15,7 +15,7 @@ _KEYS = {
     "M": {"ph", "name", "pid", "tid", "args"},
     "s": {"ph", "cat", "name", "id", "pid", "tid", "ts"},
     "f": {"ph", "cat", "name", "id", "pid", "tid", "ts", "bp"},
-    "C": {"ph", "name", "pid", "ts", "args"},
+    "C": {"ph", "cat", "name", "pid", "ts", "args"},
 }
 
 
@@ -96,10 +96,12 @@ class Opened:
                 open_until.append(end)
 
     def _bound(self) -> None:
-        """Flows have two ends, and each lies at the begin of a stretch of its row."""
-        begins = {(e["pid"], e["tid"], ns(e["ts"])) for e in self.of("X")}
+        """Flows have two ends, and each lies just inside of one stretch of its row."""
         sources, targets = self.of("s"), self.of("f")
         assert sorted(e["id"] for e in sources) == sorted(e["id"] for e in targets)
         assert len({event["id"] for event in sources}) == len(sources)
-        for event in sources + targets:
-            assert (event["pid"], event["tid"], ns(event["ts"])) in begins, event
+        begins = {(e["pid"], e["tid"], ns(e["ts"]) + (ns(e["dur"]) > 1)): e for e in self.of("X")}
+        self.ends = {
+            (event["id"], event["ph"]): begins[event["pid"], event["tid"], ns(event["ts"])]
+            for event in sources + targets
+        }

@@ -97,10 +97,9 @@ def test_a_schedule_is_over_at_its_bound(file: Opened) -> None:
 
 
 def test_flows_lead_from_calls_to_what_they_caused(file: Opened) -> None:
-    ends = {each["id"]: each for each in file.of("f")}
     number: dict[tuple[str, str, str], int] = {}
-    for start in file.of("s"):
-        end = ends[start["id"]]
+    for flow in file.of("s"):
+        start, end = (file.ends[flow["id"], phase] for phase in "sf")
         rows = [file.full((each["pid"], each["tid"])) for each in (start, end)]
         assert rows[0][0] == rows[1][0]
         layer = rows[0][1].removesuffix(HOST)

@@ -169,6 +169,17 @@ def test_the_delay_of_a_graph_is_that_of_its_first_node() -> None:
     assert built(case("cuda_graph")).depth[1].max() == 24
 
 
+def test_operations_without_calls_follow_each_other() -> None:
+    done = forward("eager", 2.0, operations=3)
+    alone = [msgspec.structs.replace(each, call=None) for each in done.operations]
+    one = case("eager", device_pass=msgspec.structs.replace(done, operations=alone, calls=[]))
+    for host in (one.host, None):
+        found = built(msgspec.structs.replace(one, host=host))
+        assert [each.name for each in found.layers] == [*TITLES, "prediction"]
+        assert [len(each.calls) for each in found.layers] == [0, 0, 0, 1, 0]
+        assert layer(found, "launch bound").operations.start_ns.tolist() == [0, 3_000, 6_000]
+
+
 def test_what_has_no_floor_is_measured_alone_and_says_why() -> None:
     found = built(case("eager"), FloorValues(reasons={"to_start": "never measured"}))
     assert [each.name for each in found.layers] == ["measured"]
@@ -225,6 +236,14 @@ def test_layers_of_a_step_end_at_its_bounds() -> None:
     facts = made[0].layers[0].facts
     assert facts is not None
     assert "no graph was launched" in str(facts["no_graph_bound"])
+
+
+def test_steps_by_the_floor_of_a_machine_have_a_graph_bound() -> None:
+    trace = read(STEPS)
+    found = steps.planned(trace, steps.step_names(trace, profiler_steps(trace)), floor_result())
+    assert [each.name for each in found[0].build().layers] == TITLES
+    alone = steps.planned(trace, steps.step_names(trace, profiler_steps(trace)), None)
+    assert [each.name for each in alone[0].build().layers] == ["measured"]  # too few launches
 
 
 def test_a_clock_of_whole_ticks_makes_no_rows() -> None:

@@ -16,7 +16,7 @@ import io
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -43,9 +43,18 @@ _CATEGORIES = {
 _SCHEDULED = "bound"
 _SUMMARY = "forward"
 _FLOW = "launch"
+_QUEUE = "queue"
 _LEVEL = 6
 
 Event = dict[str, Any]
+
+
+class Edge(NamedTuple):
+    """Where an arrow begins or ends: the start of a stretch, its thread, its end."""
+
+    start_ns: int
+    thread: int
+    end_ns: int
 
 
 def render_perfetto(timelines: Iterable[Timeline], version: str, *, packed: bool) -> bytes:
@@ -118,8 +127,8 @@ class _Process:
             if call == NONE or (not layer.measured and call in asked):
                 continue
             asked.add(call)
-            begin = int(layer.calls.start_ns[call]), calls[call]
-            yield from self._flow(begin, (int(layer.operations.start_ns[place]), operations[place]))
+            begin = _edge(layer.calls, call, calls)
+            yield from self._flow(begin, _edge(layer.operations, place, operations))
 
     def _summary(self, layer: Layer) -> Iterator[Event]:
         thread = next(self._numbers)
@@ -166,9 +175,11 @@ class _Process:
             event["args"] = dict(_argument(key, value) for key, value in facts.items())
         return event
 
-    def _flow(self, begin: tuple[int, int], end: tuple[int, int]) -> Iterator[Event]:
+    def _flow(self, begin: Edge, end: Edge) -> Iterator[Event]:
         number = next(self._flows)
-        for phase, (at, thread) in (("s", begin), ("f", end)):
+        for phase, (at, thread, until) in (("s", begin), ("f", end)):
+            # At an edge that two stretches share, viewers do not agree which one it belongs to.
+            inside = at + 1 if until > at + 1 else at
             event: Event = {
                 "ph": phase,
                 "cat": _FLOW,
@@ -176,7 +187,7 @@ class _Process:
                 "id": number,
                 "pid": self._process,
                 "tid": thread,
-                "ts": microseconds(at + self._shift),
+                "ts": microseconds(inside + self._shift),
             }
             yield event if phase == "s" else {**event, "bp": "e"}
 
@@ -185,6 +196,7 @@ class _Process:
         for at, depth in zip(times.tolist(), counts.tolist(), strict=True):
             yield {
                 "ph": "C",
+                "cat": _QUEUE,
                 "name": "measured: queued",
                 "pid": self._process,
                 "ts": microseconds(at + self._shift),
@@ -197,6 +209,10 @@ class _Process:
 
     def _about(self, what: str, thread: int, facts: dict[str, Any]) -> Event:
         return {"ph": "M", "name": what, "pid": self._process, "tid": thread, "args": facts}
+
+
+def _edge(found: Stretches, place: int, threads: Mapping[int, int]) -> Edge:
+    return Edge(int(found.start_ns[place]), threads[place], int(found.end_ns[place]))
 
 
 def microseconds(nanoseconds: int) -> float:

@@ -7,6 +7,7 @@ behind it, has things overlap that never did.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -15,10 +16,12 @@ from ftax_micro.analysis.bounds_view import case_label
 from ftax_micro.analysis.case_bounds import NO_STREAM, CaseBounds, device_work, run_order
 from ftax_micro.analysis.floor_values import FloorValues
 from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import Floor
 from ftax_micro.analysis.tracks.contract import (
+    NONE,
+    NOTHING,
     Fact,
     Facts,
+    Ints,
     Layer,
     Planned,
     Stretches,
@@ -34,7 +37,6 @@ from ftax_micro.analysis.tracks.layers import (
 )
 from ftax_micro.analysis.tracks.schedules import predicted_schedule
 from ftax_micro.records import Case, DeviceOperation, DevicePass, HostCall
-from ftax_micro.stats import Array
 
 
 def case_name(case: Case) -> str:
@@ -52,88 +54,96 @@ def _timeline(found: CaseBounds, values: FloorValues, name: str) -> Timeline:
     assert done is not None  # whoever plans has looked
     host = found.case.host.samples if found.case.host is not None else []
     host_s = float(np.median(host)) if host else None
-    work = device_work(done, host_s)
-    measured = _measured(found, done, work)
+    work, calls = device_work(done, host_s), _Edges(done.calls)
+    measured = _measured(found, done, work, calls)
     floor = values.point() if found.bounds is not None else None
     layers = bound_layers(work, found.bounds, floor, measured)
     if found.forward is not None and floor is not None:
-        layers.append(_predicted(work, done, host_s, floor, measured))
+        # Calls begin and return after the same shares of the host's time as under the tracer.
+        scale = 1.0 if host_s is None else host_s / np.array(done.host_s)[:, np.newaxis]
+        returns = np.median(calls.end * scale, axis=0)
+        schedule = predicted_schedule(work, floor, returns, host_s or 0.0)
+        facts: dict[str, Fact] = {"predicted_s": schedule.end_s}
+        if host_s is not None:
+            facts["host_s"] = host_s
+        layers.append(schedule_layer(schedule, measured, facts, measured.calls.name))
     return timeline(name, measured, np.zeros(0, dtype=np.int64), layers)
 
 
-def _predicted(
-    work: DeviceWork, done: DevicePass, host_s: float | None, floor: Floor, measured: Layer
-) -> Layer:
-    """Calls begin and return after the same shares of the host's time as under the tracer."""
-    ends = _ends([(each.begin_s, each.duration_s) for each in done.calls], len(done.host_s))
-    if host_s is not None:
-        ends = ends / np.array(done.host_s)[:, np.newaxis] * host_s
-    schedule = predicted_schedule(work, floor, np.median(ends, axis=0), host_s or 0.0)
-    facts: dict[str, Fact] = {"predicted_s": schedule.end_s}
-    if host_s is not None:
-        facts["host_s"] = host_s
-    return schedule_layer(schedule, measured, facts, measured.calls.name)
+class _Edges:
+    """(forwards, places): when calls or operations begin and end, and how long they take."""
+
+    def __init__(self, found: Sequence[HostCall] | Sequence[DeviceOperation]) -> None:
+        begins = [each.begin_s if isinstance(each, HostCall) else each.start_s for each in found]
+        took = [each.duration_s for each in found]
+        self.start, self.duration = (
+            np.array(each, dtype=float).T if each else np.zeros((1, 0)) for each in (begins, took)
+        )
+        self.end = self.start + self.duration
+
+    def stretch(self) -> tuple[Ints, Ints]:
+        """(places,): the median edges."""
+        return nanoseconds(np.median(self.start, axis=0)), nanoseconds(np.median(self.end, axis=0))
+
+    def durations(self) -> list[dict[str, Fact]]:
+        """Of each place the median, the least and the most."""
+        columns = (
+            np.median(self.duration, axis=0).tolist(),
+            self.duration.min(axis=0).tolist(),
+            self.duration.max(axis=0).tolist(),
+        )
+        names = ("duration_s", "duration_least_s", "duration_most_s")
+        return [dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)]
 
 
-def _ends(edges: list[tuple[list[float], list[float]]], forwards: int) -> Array:
-    """(forwards, places): when each is over."""
-    if not edges:
-        return np.zeros((forwards, 0))
-    return np.stack([np.add(start, took) for start, took in edges], axis=1).astype(float)
-
-
-def _measured(found: CaseBounds, done: DevicePass, work: DeviceWork) -> Layer:
-    order = run_order(done).tolist()
-    operations = [done.operations[place] for place in order]
+def _measured(found: CaseBounds, done: DevicePass, work: DeviceWork, calls: _Edges) -> Layer:
     return Layer(
         name="measured",
         measured=True,
         end_ns=int(nanoseconds(np.median(done.latency_s))),
-        calls=_calls(done.calls),
-        operations=_operations(found.case, done, operations, work),
+        calls=_calls(done, calls) if done.calls else NOTHING,
+        operations=_operations(found.case, done, work, calls),
         call=work.operations.call,
         facts=_about(found, done),
     )
 
 
-def _calls(calls: list[HostCall]) -> Stretches:
-    starts = [float(np.median(each.begin_s)) for each in calls]
-    ends = [float(np.median(np.add(each.begin_s, each.duration_s))) for each in calls]
+def _calls(done: DevicePass, edges: _Edges) -> Stretches:
+    start, end = edges.stretch()
+    number = len(done.calls)
     return Stretches(
-        name=[each.name for each in calls],
-        kind=["call"] * len(calls),
-        row=np.zeros(len(calls), dtype=np.int64),
+        name=[each.name for each in done.calls],
+        kind=["call"] * number,
+        row=np.zeros(number, dtype=np.int64),
         rows={0: HOST},
-        start_ns=nanoseconds(starts),
-        end_ns=nanoseconds(ends),
-        facts=[
-            {"correlation": place, **_over_forwards("duration", np.array(each.duration_s))}
-            for place, each in enumerate(calls)
-        ],
+        start_ns=start,
+        end_ns=end,
+        facts=[{"correlation": place, **each} for place, each in enumerate(edges.durations())],
     )
 
 
-def _operations(
-    case: Case, done: DevicePass, operations: list[DeviceOperation], work: DeviceWork
-) -> Stretches:
+def _operations(case: Case, done: DevicePass, work: DeviceWork, calls: _Edges) -> Stretches:
+    operations = [done.operations[place] for place in run_order(done).tolist()]
+    edges, call = _Edges(operations), work.operations.call
+    start, end = edges.stretch()
+    asked, first = np.unique(call, return_index=True)
+    asked, first = asked[asked != NONE], first[asked != NONE]
+    delays: dict[int, float] = {}
+    if len(first):
+        late = np.median(edges.start[:, first] - calls.end[:, asked], axis=0)
+        delays = dict(zip(first.tolist(), late.tolist(), strict=True))
     streams = np.unique(work.operations.stream).tolist()
-    starts = [float(np.median(each.start_s)) for each in operations]
-    ends = [float(np.median(np.add(each.start_s, each.duration_s))) for each in operations]
-    seen: set[int] = set()
-    facts = []
-    for each in operations:
-        first = each.call is not None and each.call not in seen
-        facts.append(_of_operation(each, done, first=first))
-        if each.call is not None:
-            seen.add(each.call)
     return Stretches(
         name=[each.name for each in operations],
         kind=[each.kind for each in operations],
         row=work.operations.stream,
         rows={each: _row(case.device, each, len(streams)) for each in streams},
-        start_ns=nanoseconds(starts),
-        end_ns=nanoseconds(ends),
-        facts=facts,
+        start_ns=start,
+        end_ns=end,
+        facts=[
+            {**took, **_of_operation(each, delays.get(place))}
+            for place, (each, took) in enumerate(zip(operations, edges.durations(), strict=True))
+        ],
     )
 
 
@@ -143,16 +153,15 @@ def _row(device: str, stream: int, streams: int) -> str:
     return device if streams == 1 else f"{device} stream unknown"
 
 
-def _of_operation(each: DeviceOperation, done: DevicePass, *, first: bool) -> Facts:
-    found: dict[str, Fact] = dict(_over_forwards("duration", np.array(each.duration_s)))
+def _of_operation(each: DeviceOperation, delay_s: float | None) -> Facts:
+    """What is known of it besides its times; `delay_s` of the first operation of a call."""
+    found: dict[str, Fact] = {}
     if each.stream is not None:
         found["stream"] = each.stream
     if each.call is not None:
         found["correlation"] = each.call
-    if first and each.call is not None:
-        call = done.calls[each.call]
-        delays = np.array(each.start_s) - np.add(call.begin_s, call.duration_s)
-        found["launch_delay_s"] = float(np.median(delays))
+    if delay_s is not None:
+        found["launch_delay_s"] = delay_s
     if each.shape is not None:
         found |= {
             "grid": each.shape.grid,
@@ -161,14 +170,6 @@ def _of_operation(each: DeviceOperation, done: DevicePass, *, first: bool) -> Fa
             "shared memory": each.shape.shared_bytes,
         }
     return found
-
-
-def _over_forwards(name: str, values: Array) -> Facts:
-    return {
-        f"{name}_s": float(np.median(values)),
-        f"{name}_least_s": float(values.min()),
-        f"{name}_most_s": float(values.max()),
-    }
 
 
 def _about(found: CaseBounds, done: DevicePass) -> Facts:
