@@ -32,6 +32,7 @@ OPTIONS = {
     "latency_accuracy": [],
     "latency_peers": [],
     "launch_peers": [],
+    "report_page": [],
 }
 
 

@@ -12,7 +12,8 @@ import pytest
 from report_results import MARKUP, empty, failed, mixed, question, swept
 
 from ftax_micro.analysis.report import build_page
-from ftax_micro.analysis.report.figure import Axis
+from ftax_micro.analysis.report.figure import Axis, Figure
+from ftax_micro.analysis.report.page import Page, Section
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
 from ftax_micro.errors import MissingPackageError
 from ftax_micro.reporters.page import check_page, render_page
@@ -145,6 +146,17 @@ def test_tables_of_many_rows_keep_the_rest_beside_them() -> None:
     ]
     assert "A <title>" in reader.text
     assert sheet_html(Sheet("s", None, columns, ()), "key") == ""
+
+
+def test_figures_beyond_what_a_browser_opens_are_counted_and_where_they_are_is_said() -> None:
+    figure = Figure("f", "A title", "points", Axis("x"), Axis("y"), (), "nothing")
+    section = Section("latency", "Latency", "Latency", figures=(figure,) * 123)
+    reader = read(render_page(Page("t", ("a.json",), (section,), "1")))
+    assert [tag for tag, _ in reader.elements].count("figure") == 120
+    assert "108 more figures" in reader.text
+    (told,) = (text for text in reader.text if "not on this page" in text)
+    assert told.startswith("3 more figures")
+    assert "--format svg" in told
 
 
 def test_json_in_a_script_neither_ends_nor_begins_one() -> None:

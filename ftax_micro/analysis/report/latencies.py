@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ftax_micro.analysis.bounds_view import case_label
 from ftax_micro.analysis.hinge import SweepCrossover
@@ -78,12 +79,19 @@ def _sweep_figures(found: Materials, material: Material) -> list[Figure]:
         swept = each.sweep
         key = (swept.device, swept.model, swept.axis, swept.sizes, swept.lengths)
         groups.setdefault(key, []).append(each)
-    return [_sweep_figure(found, material, group) for group in groups.values()]
-
-
-def _sweep_figure(found: Materials, material: Material, group: Sequence[SweepCrossover]) -> Figure:
-    first = group[0].sweep
     known = {id(row.case): row.latency for row in material.cases}
+    titled = partial(found.title, material)
+    return [_sweep_figure(titled, material.name, known, group) for group in groups.values()]
+
+
+def _sweep_figure(
+    titled: Callable[[str], str],
+    source: str,
+    known: Mapping[int, Estimate | None],
+    group: Sequence[SweepCrossover],
+) -> Figure:
+    """`known` has latencies by the identity of their case."""
+    first = group[0].sweep
     sizes = [f"{name} {size}" for name, size in first.sizes]
     where = [f"{first.model} on {first.device}", *sizes, first.lengths or ""]
     kinds = {each.sweep.dtype for each in group}
@@ -107,8 +115,8 @@ def _sweep_figure(found: Materials, material: Material, group: Sequence[SweepCro
         if x is not None:
             rules.append(Rule(name, x.value, x.low, x.high, f"{name}: {crossing(each)}"))
     return Figure(
-        slug(first.axis, material.name, first.model, first.device, *sizes, first.lengths),
-        found.title(material, f"{', '.join(filter(None, where))}: latency against {first.axis}"),
+        slug(first.axis, source, first.model, first.device, *sizes, first.lengths),
+        titled(f"{', '.join(filter(None, where))}: latency against {first.axis}"),
         "curves",
         Axis(first.axis, log=True),
         Axis("latency", Unit.SECONDS, log=True),

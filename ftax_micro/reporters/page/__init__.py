@@ -25,6 +25,12 @@ from ftax_micro.reporters.page.tables import script_json, sheet_html
 
 # A section of more figures hides the others behind a line: they are drawn when it is opened.
 _MOST_FIGURES = 12
+# More than so many of a section would make a page that no browser opens soon.
+_MOST_ON_PAGE = 120
+_NOT_HERE = (
+    "more figures of this section are not on this page: the same command with --format svg and a "
+    "folder for -o writes all of them, with their data as CSV."
+)
 # So many sentences of a section stand open, so many notes are worth a table of their own.
 _MOST_LINES = 20
 
@@ -69,7 +75,7 @@ def _asset(name: str) -> str:
 
 
 def _section(section: Section) -> str:
-    figures, left = section.figures[:_MOST_FIGURES], section.figures[_MOST_FIGURES:]
+    figures, left = section.figures[:_MOST_FIGURES], section.figures[_MOST_FIGURES:_MOST_ON_PAGE]
     parts = [f'<h2 id="{section.key}-heading">{html.escape(section.heading)}</h2>']
     if section.missing is not None:
         parts.append(f'<p class="missing">{html.escape(section.missing)}</p>')
@@ -79,6 +85,8 @@ def _section(section: Section) -> str:
     if left:
         hidden = "".join(_figure(figure) for figure in left)
         parts.append(f"<details><summary>{len(left)} more figures</summary>{hidden}</details>")
+    if len(section.figures) > _MOST_ON_PAGE:
+        parts.append(f"<p>{len(section.figures) - _MOST_ON_PAGE} {_NOT_HERE}</p>")
     parts += [
         sheet_html(sheet, f"{section.key}-table-{index}")
         for index, sheet in enumerate(section.sheets)
