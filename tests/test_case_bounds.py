@@ -10,6 +10,7 @@ import pytest
 from fake_results import result, row
 from floor_results import COSTS, GPU, US, floor_result, floor_rows
 
+from ftax_micro.analysis.bounds_view import rows_of_cases
 from ftax_micro.analysis.case_bounds import (
     TRACED_PACE,
     CaseBounds,
@@ -119,7 +120,7 @@ def test_a_case_on_a_gpu() -> None:
     assert found.predicted.model.value == micro(LATENCY_US)
     assert found.prediction_error == pytest.approx(0, abs=1e-9)
     assert found.traced_ratio == pytest.approx(1)
-    assert found.notes == ()
+    assert found.notes == rows_of_cases("a.json", [found])[0].notes == ()
 
 
 def test_what_the_tracer_slows_is_taken_at_the_hosts_own_pace() -> None:
@@ -144,6 +145,8 @@ def test_a_replay() -> None:
     # Replays end when they end: a + Σ k + N g', by the graph's own costs.
     assert found.bounds.tax.value == micro(0)
     assert found.bounds.taxed is False
+    (row,) = rows_of_cases("a.json", [found])
+    assert row.notes == ("its tax is not distinguishable from zero",)
 
 
 def test_operations_stand_in_the_order_of_their_starts() -> None:

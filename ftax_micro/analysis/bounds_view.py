@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ftax_micro.analysis.bounds import Bounds
 from ftax_micro.analysis.case_bounds import CaseBounds
 from ftax_micro.analysis.latency_view import workload_sizes
 from ftax_micro.records import Case, Status
@@ -76,8 +77,14 @@ def _of_case(source: str, found: CaseBounds) -> BoundRow:
         regime=binds.text if binds else None,
         paper_regime=binds.paper if binds else None,
         why=binds.reason if binds else None,
-        notes=found.notes,
+        notes=(*untaxed(bounds), *found.notes),
     )
+
+
+def untaxed(bounds: Bounds | None) -> tuple[str, ...]:
+    """What is said of a tax whose interval holds zero; nothing of any other."""
+    none_seen = bounds is not None and bounds.taxed is False
+    return ("its tax is not distinguishable from zero",) if none_seen else ()
 
 
 def case_label(case: Case) -> str:

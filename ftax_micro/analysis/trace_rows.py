@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ftax_micro.analysis.bounds import Bounds
-from ftax_micro.analysis.bounds_view import BoundRow
+from ftax_micro.analysis.bounds_view import BoundRow, untaxed
 from ftax_micro.analysis.regime import Regime
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.machine_floor import machine_floors
@@ -69,7 +69,7 @@ def _of_many(source: str, found: ManySteps) -> BoundRow:
         launch_delay=found.launch_delay_s,
         queue_depth=found.queue_depth,
         steps=found.count,
-        notes=(_OVER_STEPS.format(count=found.count),),
+        notes=(_OVER_STEPS.format(count=found.count), *untaxed(found.bounds)),
     )
 
 
@@ -89,7 +89,7 @@ def _of_step(source: str, found: StepBounds, name: str) -> BoundRow:
         occupied=step.occupied,
         launch_delay=middle(step.launch_delays_s),
         queue_depth=middle(step.queue_depths),
-        notes=found.notes,
+        notes=(*untaxed(found.bounds), *found.notes),
     )
 
 
