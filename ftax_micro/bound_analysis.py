@@ -32,7 +32,8 @@ It only computes: everything that needs a machine was recorded before. Bounds ne
 of the same machine: recorded with --machine, one more FILE of launch_floor, or given by --floor; on
 the cpu also the models' zero-work twins (--twin), on a GPU their device pass, which model_latency
 records by itself. A dispatch ladder given as a FILE serves estimates and splits likewise. A
-trace is bounded by --floor, else by its own shortest launches.
+trace is bounded by --floor, else by the launch floor of its GPU among FILE, else by its own
+shortest launches.
 
 exit codes: 0 done; 2 wrong usage or unreadable input; 4 the result could not be written
 """
@@ -66,7 +67,7 @@ tax. Says which of them binds: the device, the launches, or the framework.""",
         type=Path,
         metavar="FILE",
         help="a result with the launch floor (default: each file's own, or that of another FILE of "
-        "its machine)",
+        "its machine, for a trace of its GPU)",
     )
     parser.add_argument(
         "--other-floor",
@@ -175,6 +176,9 @@ def _check_sources(question: Question) -> None:
     if not question.traces and not any(result.cases for _, result in results):
         name, result = results[0]
         raise UsageError(f"{name} is a result of {result.kind}: it has no models to analyse")
+    cuts = "--annotation" if question.annotation is not None else "--whole"
+    if not question.traces and (question.whole or question.annotation is not None):
+        cli.message(f"warning: {cuts} is about traces, of which there is none")
     for sentence in (*machine_warnings(question), *question.unused):
         cli.message(f"warning: {sentence}")
 

@@ -48,15 +48,14 @@ def machine_warnings(question: Question) -> list[str]:
     from ftax_micro.analysis.traces.machine_floor import machine_mismatch
 
     floor = question.floor
-    if floor is None:
-        return []
     found = [
         f"{name} was measured on {machine_name(result)}, the floor on {machine_name(floor)}: "
         "bounds hold where both are the same machine"
         for name, result in question.results
-        if result.cases and not same_machine(result, floor)
+        if floor is not None and result.cases and not same_machine(result, floor)
     ]
-    different = [(name, machine_mismatch(trace, floor)) for name, trace in question.traces]
+    floors = [(name, trace, question.trace_floor(trace)) for name, trace in question.traces]
+    different = [(name, machine_mismatch(trace, own)) for name, trace, own in floors if own]
     return found + [f"{name} {words}" for name, words in different if words is not None]
 
 

@@ -23,6 +23,7 @@ from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.formats import read_trace
 from ftax_micro.analysis.traces.per_operation import per_operation
 from ftax_micro.analysis.traces.steps import analyse_steps, whole
+from ftax_micro.analysis.views import VIEWS
 
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the tests are not in a checkout")
 
@@ -171,8 +172,19 @@ def test_the_example_of_idle_time_by_cause_holds(tmp_path: Path) -> None:
 
 
 def test_the_example_of_exposed_time_holds(tmp_path: Path) -> None:
-    ops = [complete("cpu_op", "aten::view", 90, 16), complete("cpu_op", "aten::mm", 106, 6)]
+    ops = [complete("cpu_op", "aten::view", 90, 16), complete("cpu_op", "aten::mm", 106, 4)]
     trace = traced(tmp_path, *launched(1, 0, 5, 10, 90), *ops, *launched(2, 108, 2, 112, 9))
     rows = {row.op: row for row in per_operation(trace, analyse_steps(trace, whole(trace))).rows}
     assert rows["aten::view"].exposed_s * 1e6 == pytest.approx(6)
-    assert rows["aten::mm"].exposed_s * 1e6 == pytest.approx(4)
+    mm = rows["aten::mm"]
+    times = (mm.exposed_s, mm.dispatch_s, mm.launch_s, mm.delay_s)
+    assert times == pytest.approx([4e-6, 2e-6, 2e-6, 2e-6])
+    assert (mm.calls, mm.launches, mm.operations) == (1, 1, 1)
+
+
+def test_every_column_is_explained() -> None:
+    told = "".join((FOLDER / page).read_text() for page in ("bounds.md", "traces.md"))
+    for name in VIEWS:
+        build = importlib.import_module(f"ftax_micro.analysis.views.{name}")
+        missing = [each.name for each in build.COLUMNS if f"`{each.name}`" not in told]
+        assert not missing, f"{name}: {missing}"

@@ -99,6 +99,51 @@ def test_a_measured_floor_takes_precedence_and_another_gpu_is_told(
     assert run(path, "--floor", tmp_path / "same.json")[2] == ""
 
 
+def floor_file(path: Path, gpu: str) -> Path:
+    """A launch floor that was measured on a machine with this GPU."""
+    floor = floor_result(spread=0.0)
+    devices = [device("cpu"), device("cuda:0", gpu)]
+    save_result(msgspec.structs.replace(floor, devices=devices), path)
+    return path
+
+
+@pytest.mark.parametrize("view", ["bounds", "indices,chains"])
+def test_a_floor_of_its_gpu_serves_a_trace_however_it_is_given(
+    view: str, run: Run, path: Path, tmp_path: Path
+) -> None:
+    floor = floor_file(tmp_path / "floor.json", "NVIDIA Tesla V100-SXM2-16GB")
+    asked = ("--view", view, "--format", "json")
+    code, out, err = run(path, "--floor", floor, *asked)
+    assert (code, err) == (0, "")
+    assert run(floor, path, *asked) == (code, out, err)
+    shown = run(path, floor)[1]
+    assert "bounds by the launch floor that was measured on quiet (" in shown
+    assert "own floor" not in shown
+
+
+def test_a_floor_of_another_gpu_among_the_files_is_told_and_not_used(
+    run: Run, path: Path, tmp_path: Path
+) -> None:
+    floor = floor_file(tmp_path / "floor.json", "NVIDIA A100-SXM4-40GB")
+    code, out, err = run(path, floor, "--format", "csv")
+    assert (code, out) == run(path, "--format", "csv")[:2]
+    assert err.count("\n") == 1
+    assert "floor.json is of quiet (" in err
+    assert "NVIDIA A100-SXM4-40GB), the traces of Tesla V100-SXM2-16GB: bounds do without" in err
+
+
+def test_a_trace_that_names_no_gpu_has_the_floor_beside_it_and_a_warning(
+    run: Run, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(trace_text(steps()))
+    floor = floor_file(tmp_path / "floor.json", "NVIDIA A100-SXM4-40GB")
+    code, out, err = run(path, floor)
+    assert code == 0
+    assert "trace.json does not name its GPU, the floor is of NVIDIA A100-SXM4-40GB on " in err
+    assert "bounds by the launch floor" in out
+
+
 def test_a_trace_of_the_host_alone_says_so(run: Run, tmp_path: Path) -> None:
     events = [annotation("ProfilerStep#1", 0, 90), complete("cpu_op", "aten::mm", 1, 80)]
     (tmp_path / "a.json").write_bytes(trace_text(events))

@@ -104,6 +104,12 @@ def test_each_device_has_its_own() -> None:
     ]
 
 
+def test_sentences_name_the_file_where_there_are_several() -> None:
+    sheet = VIEW.build(Question((trace_source(events()), trace_source(events(), "u.json"))))
+    told = [line for line in sheet.lines if "saves" in line]
+    assert [line[:6] for line in told] == ["t.json", "u.json"]
+
+
 def test_what_saves_nothing_is_told_in_a_sentence_alone() -> None:
     steps: list[Event] = []
     for number, longer in enumerate([0, 1000, 1000]):

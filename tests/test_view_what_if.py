@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from fake_results import environment
 from floor_results import COSTS, US, floor_result
 from msgspec.structs import replace
+from profiler_traces import Event
+from synthetic_pipelines import launches, operations
 from test_case_bounds import LATENCY_US, call, case, data, device_pass, on_cpu, operation
+from traced_pipelines import read, traced
 from view_sheets import records, sheet_of
 
 from ftax_micro.analysis.sheet import sentences
+from ftax_micro.analysis.views.contract import Question, Source
 from ftax_micro.analysis.views.what_if import VIEW
 from ftax_micro.records import Case
 from ftax_micro.results import Result
@@ -83,3 +88,33 @@ def test_a_replayed_graph_is_one_already() -> None:
 def test_reasons_stand_once() -> None:
     sheet = sheet_of(VIEW, models(*(on_cpu(100.0, batch=n + 1) for n in range(9))))
     assert sheet.lines == ("all 9 cases: no prediction, its zero-work twin was not measured",)
+
+
+def steps_of(number: int, **how: Any) -> dict[str, dict[str, Any]]:
+    """Five kernels of 3 µs, launched 10 µs apart, in each of so many steps that are waited for."""
+    ops, asked = operations([3.0] * 5), launches(5)
+    events: list[Event] = []
+    for n in range(number):
+        events += traced(ops, asked, np.arange(5) * 10 * US, at_us=1000.0 * n, number=n + 1)[0]
+    source = Source("trace.json", trace=read(events))
+    return {row["change"]: row for row in records(VIEW.build(Question((source,), **how)))}
+
+
+def test_steps_of_a_trace_are_asked_the_same() -> None:
+    found = steps_of(8, floor=floor_result(spread=0.0))
+    assert found["none"]["case"] == "8 steps cuda:0"
+    assert found["none"]["latency"].value == pytest.approx(50 * US)
+    assert found["faster_2"]["saved"].value == pytest.approx(1.5 * US, rel=1e-3)
+    assert found["faster"]["latency"].value == pytest.approx(47 * US, rel=1e-3)
+    assert found["faster"]["saved"].low is not None
+    graph = found["graph"]["latency"].value
+    assert graph == pytest.approx((6 + 0.5 + 5 * 3 + 4 * 0.5 + 3) * US, rel=1e-3)
+
+
+def test_a_trace_without_a_floor_says_what_is_missing() -> None:
+    found = steps_of(2)
+    assert found["faster"]["saved"].value == pytest.approx(3 * US, rel=1e-3)
+    assert "a launch floor of the GPU has it" in found["graph"]["reason"]
+    few = steps_of(1)
+    assert few["none"]["latency"] is None
+    assert "of 10" in few["none"]["reason"]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ftax_micro.analysis.bounds import Bounds
 from ftax_micro.analysis.bounds_view import BoundRow, untaxed
+from ftax_micro.analysis.machine import machine_name
 from ftax_micro.analysis.regime import Regime
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.machine_floor import machine_floors
@@ -21,6 +22,7 @@ _OVER_STEPS = (
     "values are medians over {count} steps, and intervals tell how far these differ; the intervals "
     "of single steps have the trace's clock and the floor alone"
 )
+_MEASURED = "bounds by the launch floor that was measured on {machine}"
 
 
 class TraceRows(NamedTuple):
@@ -41,7 +43,8 @@ def rows_of_trace(
     rows = [_of_many(source, each) for each in many_steps(found.steps)]
     names = window_names(windows)
     rows += [_of_step(source, each, names[each.step.window]) for each in found.steps]
-    return TraceRows(rows, found.notes)
+    lines = () if floor is None else (_MEASURED.format(machine=machine_name(floor)),)
+    return TraceRows(rows, (*lines, *found.notes))
 
 
 def window_names(windows: Sequence[Window]) -> dict[Window, str]:

@@ -135,7 +135,13 @@ class Forward:
 
 
 def saved_by_fusion(work: DeviceWork, floor: Floor, runs: Runs, returned_s: float = 0.0) -> float:
-    """What the model takes off a forward that happened once if `runs` are fused; seconds.
+    """`saved_once` if `runs` are fused."""
+    return saved_once(work, floor, Change(fused=tuple(runs)), returned_s)
+
+
+def saved_once(work: DeviceWork, floor: Floor, change: Change, returned_s: float = 0.0) -> float:
+    """What the model takes off a forward that happened once, after `change` (of the same machine);
+    seconds.
 
     Errors: `ValueError` for places that cannot be fused, or a graph of unknown cost.
     """
@@ -145,7 +151,7 @@ def saved_by_fusion(work: DeviceWork, floor: Floor, runs: Runs, returned_s: floa
         begins=np.median(work.begins, axis=0),
         returned=np.array(returned_s),
     )
-    after = _After(work, Change(fused=tuple(runs)))
+    after = _After(work, change)
     now = _latency(Pipeline(work.operations, work.calls), point)
     return float(now - after.latency(point))
 

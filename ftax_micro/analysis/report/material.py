@@ -71,7 +71,7 @@ def materials(question: Question) -> Materials:
         tuple(
             TraceMaterial(
                 *(name, trace, windows),
-                *rows_of_trace(name, trace, windows, question.floor),
+                *rows_of_trace(name, trace, windows, question.trace_floor(trace)),
             )
             for name, trace in question.traces
             for windows in [question.windows(trace)]

@@ -6,7 +6,9 @@ A trace names its GPUs at best, and numbers them as its process saw them.
 from __future__ import annotations
 
 from ftax_micro.analysis.floor_values import FloorValues, floor_values
+from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import Trace
+from ftax_micro.analysis.traces.own_floor import own_floors
 from ftax_micro.results import Result
 
 _NO_GPU = "the floor is of a machine without a GPU"
@@ -18,6 +20,36 @@ def machine_floors(trace: Trace, floor: Result) -> dict[int, FloorValues]:
     name, else of the same number, else of the first one.
     """
     return {device: _values(trace, device, floor) for device in trace.device_ids}
+
+
+def charged_floors(
+    trace: Trace, correlation: Correlation, floor: Result | None
+) -> dict[int | None, tuple[FloorValues | None, str | None]]:
+    """For each device of the trace the floor that counts: that of the measured machine, or without
+    one the trace's own; or why there is none.
+    """
+    if floor is not None:
+        return {device: (each, None) for device, each in machine_floors(trace, floor).items()}
+    own = own_floors(trace, correlation)
+    return {device: (each.values, each.reason) for device, each in own.items()}
+
+
+def serves(trace: Trace, floor: Result) -> bool:
+    """Whether the floor of a result counts for a trace that it is given beside: its GPUs have the
+    names of the trace's; or the trace names none, and the result has nothing to give but a floor.
+    """
+    gpus = {each.name for each in floor.devices if each.kind != "cpu"}
+    if not trace.device_ids or not any(row.device in gpus for row in floor.measurements):
+        return False
+    if not all(device in trace.devices for device in trace.device_ids):
+        return not floor.cases
+    return machine_mismatch(trace, floor) is None
+
+
+def recorded_on(trace: Trace) -> str:
+    """The names of the trace's GPUs, in words."""
+    names = [trace.devices.get(device, "a GPU without a name") for device in trace.device_ids]
+    return ", ".join(dict.fromkeys(names)) or "no GPU"
 
 
 def machine_mismatch(trace: Trace, floor: Result) -> str | None:

@@ -64,6 +64,8 @@ _PROFILER = ("trace", "overhead", "external_correlation", "cuda_profiler_range",
 # What the device did for a synchronisation, an event or a collective, as other events tell as well.
 _TWICE = ("gpu_user_annotation", "cuda_sync", "cuda_event", "xpu_sync", "collective_comm")
 _NOT_NEEDED = {*_ARROWS, *_PROFILER, *_TWICE, "cpu_instant_event"}
+# Categories that an error names.
+_SHOWN = 3
 _NOT_NEEDED_PHASES = {"M": "metadata", "i": "instant", "I": "instant", "C": "counter"}
 
 
@@ -71,9 +73,9 @@ def read_pytorch_trace(source: str | Path | bytes, name: str | None = None) -> T
     """The trace in a PyTorch profiler file, or in the bytes of one; `name` stands in the errors.
 
     A trace without device activity is a trace (`Trace.has_device_activity`). What is no trace, is
-    truncated, has no events or was written by `report` raises `UnreadableTraceError`; single events
-    that make no sense are counted in the trace's `findings` and `not_understood`. Memory: that of
-    the columns, about 60 bytes an event, and some 50 MB.
+    truncated, has no events that are known or was written by `report` raises
+    `UnreadableTraceError`; single events that make no sense are counted in the trace's `findings`
+    and `not_understood`. Memory: that of the columns, about 60 bytes an event, and some 50 MB.
     """
     name = name or ("<bytes>" if isinstance(source, bytes) else str(source))
     events = EventList(read_text(source, name), name)
@@ -92,11 +94,19 @@ def read_pytorch_trace(source: str | Path | bytes, name: str | None = None) -> T
         builder.findings["not strict JSON (batches)"] = events.repaired
     builder.devices.update(_device_names(events.facts.get("deviceProperties")))
     base = events.facts.get("baseTimeNanoseconds")
+    if sum(builder.not_understood.values()) >= reader.seen:
+        raise UnreadableTraceError(f"{name} is no trace of a profiler: {_strange(builder)}")
     return builder.finish(
         source=name,
         tick_ns=1 if reader.fractions else 1000,
         base_ns=base if isinstance(base, int) else 0,
     )
+
+
+def _strange(builder: TraceBuilder) -> str:
+    """What is there instead of events that are known."""
+    found = [f"{name!r} ({n:,})" for name, n in builder.not_understood.most_common(_SHOWN)]
+    return f"none of its events is known, but {', '.join(found)}"
 
 
 class _Reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,9 @@ from ftax_micro.analysis.traces.correlation import Mask
 from ftax_micro.analysis.traces.events import SpanKind, Trace
 from ftax_micro.analysis.traces.processes import calling_processes
 from ftax_micro.errors import UsageError
+
+# Names that an error tells.
+_SOME = 4
 
 
 class Window(NamedTuple):
@@ -43,8 +47,17 @@ def annotated(trace: Trace, name: str) -> list[Window]:
     numbers = numbers or [n for n, text in names.items() if fnmatch.fnmatchcase(text, name)]
     found = _windows(trace, user & np.isin(trace.spans.name, numbers))
     if not found:
-        raise UsageError(f"{trace.source} has no annotation named {name!r}")
+        raise UsageError(f"{trace.source} has no annotation named {name!r}: {_instead(names)}")
     return found
+
+
+def _instead(names: Mapping[int, str]) -> str:
+    """Which annotations there are, or what to do without any."""
+    if not names:
+        return "it has none, and --whole takes it whole"
+    some = ", ".join(repr(each) for each in list(names.values())[:_SOME])
+    more = len(names) - _SOME
+    return f"it has {some}" + (f" and {more:,} more" if more > 0 else "")
 
 
 def whole(trace: Trace) -> list[Window]:

@@ -33,8 +33,8 @@ def build(question: Question) -> Sheet:
     for each in question.models:
         found += advise_result(each.source, each.result, each.bounds)
     for name, trace in question.traces:
-        windows = question.windows(trace)
-        found += advise_steps(rows_of_trace(name, trace, windows, question.floor).rows)
+        windows, floor = question.windows(trace), question.trace_floor(trace)
+        found += advise_steps(rows_of_trace(name, trace, windows, floor).rows)
     return advice_sheet(found)
 
 

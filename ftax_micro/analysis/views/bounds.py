@@ -39,7 +39,7 @@ def build(question: Question) -> Sheet:
     """A row for every case of the results and every step of the traces."""
     rows = [row for each in question.models for row in rows_of_cases(each.source, each.bounds)]
     traces = {
-        name: rows_of_trace(name, trace, question.windows(trace), question.floor)
+        name: rows_of_trace(name, trace, question.windows(trace), question.trace_floor(trace))
         for name, trace in question.traces
     }
     rows += [row for each in traces.values() for row in each.rows]

@@ -13,13 +13,9 @@ from ftax_micro.analysis.names import kernel_name, legible
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
 from ftax_micro.analysis.traces.chains import TraceChains
 from ftax_micro.analysis.traces.correlation import correlate
-from ftax_micro.analysis.traces.events import Trace
-from ftax_micro.analysis.traces.machine_floor import machine_floors
-from ftax_micro.analysis.traces.own_floor import own_floors
-from ftax_micro.analysis.traces.steps import Step, analyse_steps
+from ftax_micro.analysis.traces.machine_floor import charged_floors
 from ftax_micro.analysis.views.contract import Question, View
 from ftax_micro.analysis.views.reasons import Subject, reason_lines
-from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 from ftax_micro.units import format_seconds
 
@@ -61,11 +57,12 @@ def build(question: Question) -> Sheet:
     rows = tuple(row for each in found for row in _rows(each))
     columns = (named_source(COLUMNS[0], [each.source for each in found]), *COLUMNS[1:])
     lines = [MEANING] if rows else []
-    lines += [line for each in found for line in _below(each)]
-    subjects = [Subject(each.case, each.mode) for each in found]
+    subjects = [Subject(question.prefix(each.source) + each.case, each.mode) for each in found]
+    pairs = list(zip(subjects, found, strict=True))
+    lines += [line for subject, each in pairs for line in _below(subject, each.chains)]
     reasons = [
         (subject, f"no chains, {each.chains.reason}")
-        for subject, each in zip(subjects, found, strict=True)
+        for subject, each in pairs
         if each.chains.reason
     ]
     lines += reason_lines(reasons, subjects)
@@ -89,27 +86,11 @@ def _of_results(question: Question) -> Iterator[_Found]:
 def _of_traces(question: Question) -> Iterator[_Found]:
     for name, trace in question.traces:
         correlation = correlate(trace)
-        steps = analyse_steps(trace, question.windows(trace), correlation)
-        by_device: dict[int | None, list[Step]] = {}
-        for step in steps:
-            by_device.setdefault(step.device, []).append(step)
-        floors = _floors(trace, question.floor)
+        floors = charged_floors(trace, correlation, question.trace_floor(trace))
         chains = TraceChains(trace, correlation)
-        for device, mine in by_device.items():
+        for device, where, mine in question.steps_by_device(trace, correlation):
             floor, why = floors.get(device, (None, None))
-            label = mine[0].window.label if len(mine) == 1 else f"{len(mine):,} steps"
-            where = label if device is None else f"{label} cuda:{device}"
             yield _Found(name, where, None, chains.of(mine, floor, why))
-
-
-def _floors(
-    trace: Trace, floor: Result | None
-) -> dict[int | None, tuple[FloorValues | None, str | None]]:
-    """As bounds have them: a measured machine's, or the trace's own, or why there is none."""
-    if floor is not None:
-        return {device: (each, None) for device, each in machine_floors(trace, floor).items()}
-    own = own_floors(trace, correlate(trace))
-    return {device: (each.values, each.reason) for device, each in own.items()}
 
 
 def _rows(found: _Found) -> Iterator[Row]:
@@ -148,8 +129,8 @@ def _op(row: ChainRow) -> str | None:
     return (f"{text} and {more} more" if more > 0 else text) or None
 
 
-def _below(found: _Found) -> list[str]:
-    chains, name = found.chains, f"{found.case} {found.mode or ''}".strip()
+def _below(subject: Subject, chains: Chains) -> list[str]:
+    name = " ".join(part for part in subject if part)
     lines = []
     saving = sum(row.saved.value > 0 for row in chains.rows)
     if saving and chains.together and chains.latency:

@@ -10,12 +10,22 @@ from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
 from ftax_micro.analysis.ladder_view import LadderRow, ladder_rows
 from ftax_micro.analysis.machine import machine_name, same_machine
 from ftax_micro.analysis.sheet import Sheet
+from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import Trace
-from ftax_micro.analysis.traces.steps import Window, annotated, profiler_steps, whole
+from ftax_micro.analysis.traces.machine_floor import recorded_on, serves
+from ftax_micro.analysis.traces.steps import (
+    Step,
+    Window,
+    analyse_steps,
+    annotated,
+    profiler_steps,
+    whole,
+)
 from ftax_micro.records import Measurement
 from ftax_micro.results import Result
 
-_UNUSED_FLOOR = "bounds do without it unless it is given by --floor; what_if compares with it"
+_UNUSED_FLOOR = "bounds do without it unless it is given by --floor"
+_COMPARED = "; what_if compares with it"
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,7 @@ class Question:
     """The files, and how to read them.
 
     Results need not have cases: the launch floor and the ladder of one serve all results of its
-    machine that have none of their own.
+    machine that have none of their own, and its launch floor all traces of its GPU.
 
     `floor`: rows to use instead of any of these. `annotation`: traces are cut at the user's
     annotations of that name; `whole`: they are not cut. Neither: at the profiler's steps.
@@ -93,6 +103,14 @@ class Question:
             return self.floor
         return self._of_machine(result, lambda each: each.measurements) or result
 
+    def trace_floor(self, trace: Trace) -> Result | None:
+        """Whose floor rows count for `trace`: those given, else those of a result of its GPU. None:
+        its own shortest launches do.
+        """
+        if self.floor is not None:
+            return self.floor
+        return next((each for _, each in self.results if serves(trace, each)), None)
+
     def other_floors(self, result: Result) -> Sequence[tuple[str, Result]]:
         """Floors of other machines than that of `result`, by the names of these."""
         if self.other_floor is not None:
@@ -105,20 +123,52 @@ class Question:
 
     @property
     def unused(self) -> Sequence[str]:
-        """Sentences on results that no result with cases can use, and why."""
+        """Sentences on results that no result with cases and no trace can use, and why."""
         models = [result for _, result in self.results if result.cases]
-        return [
-            f"{name} is of {machine_name(result)}, where none of the models given were measured: "
-            + (_UNUSED_FLOOR if result.measurements else "left aside")
+        traced = [self.trace_floor(trace) for _, trace in self.traces]
+        others = [
+            (name, result)
             for name, result in self.results
-            if not result.cases and not any(same_machine(result, each) for each in models)
+            if not result.cases
+            and not any(same_machine(result, each) for each in models)
+            and not any(result is each for each in traced)
         ]
+        found = []
+        for name, result in others:
+            why = "left aside"
+            if result.measurements:
+                why = _UNUSED_FLOOR + (_COMPARED if models else "")
+            found.append(f"{name} is of {machine_name(result)}, {self._elsewhere()}: {why}")
+        return found
+
+    def _elsewhere(self) -> str:
+        """That models and traces are of other machines."""
+        models = any(result.cases for _, result in self.results)
+        words = ["where none of the models given were measured"] if models else []
+        names = dict.fromkeys(recorded_on(trace) for _, trace in self.traces)
+        if names:
+            words.append(f"the traces of {', '.join(names)}")
+        return " and ".join(words)
 
     def windows(self, trace: Trace) -> list[Window]:
         """The parts of a trace that are analysed one by one; `UsageError`: no such annotation."""
         if self.annotation is not None:
             return annotated(trace, self.annotation)
         return whole(trace) if self.whole else profiler_steps(trace) or whole(trace)
+
+    def steps_by_device(
+        self, trace: Trace, correlation: Correlation
+    ) -> list[tuple[int | None, str, list[Step]]]:
+        """Each device of a trace with its steps and what they are called together."""
+        by_device: dict[int | None, list[Step]] = {}
+        for step in analyse_steps(trace, self.windows(trace), correlation):
+            by_device.setdefault(step.device, []).append(step)
+        found = []
+        for device, steps in by_device.items():
+            label = steps[0].window.label if len(steps) == 1 else f"{len(steps):,} steps"
+            where = label if device is None else f"{label} cuda:{device}"
+            found.append((device, where, steps))
+        return found
 
     def _ladder_of(self, result: Result) -> list[LadderRow]:
         found = self._of_machine(result, lambda each: each.rungs)

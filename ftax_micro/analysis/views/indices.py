@@ -66,8 +66,8 @@ VIEW = View("TKLQT, HDBI and idle breakdown, as other tools define them", build)
 
 
 def _of_trace(question: Question, trace: Trace) -> list[IndexRow]:
-    """By the null kernel's launch of the floor that was given, if one was."""
-    floor = question.floor
+    """By the null kernel's launch of the floor that counts for it, if one does."""
+    floor = question.trace_floor(trace)
     gpus = [] if floor is None else [each for each in floor.devices if each.kind == "cuda"]
     null = null_launch(floor, gpus[0].name) if floor is not None and gpus else None
     return indices_of_trace(trace, question.windows(trace), null)
