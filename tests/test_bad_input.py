@@ -186,5 +186,5 @@ def test_an_annotation_for_results_alone_is_pointed_out(run: Run, tmp_path: Path
     code, _, err = run(tmp_path / "models.json", "--annotation", "forward")
     assert (code, err) == (
         0,
-        "ftax-micro: warning: --annotation is about traces, of which there is none\n",
+        "warning: --annotation is about traces, of which there is none\n",
     )
