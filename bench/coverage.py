@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     made.add_argument("--trials", type=int, metavar="N", help="of each row (default: 1000)")
     made.add_argument("--jobs", type=int, default=1, metavar="N", help="processes (default: 1)")
     args = made.parse_args(argv)
-    trials = 40 if args.quick else (args.trials or 1000)
+    trials = args.trials or (40 if args.quick else 1000)
     work: dict[str, Callable[[], list[Row]]] = {
         **{f"tax, cuda, {each.name}": partial(cuda_tax, each, trials) for each in SETUPS},
         **{f"tax, cpu, {each[0]}": partial(cpu_tax, *each, trials) for each in CPU_SETUPS},
