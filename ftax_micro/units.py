@@ -15,6 +15,8 @@ _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SUFFIXES = (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
 
 _SMALL_SHARE, _NARROW_SHARE = 0.1, 0.02
+# A spread over its value under which it is what arithmetic makes of samples that are all the same.
+_ROUNDING = 1e-12
 
 
 def scale_of(value_s: float) -> tuple[float, str]:
@@ -83,7 +85,7 @@ def _digits_in(
     scale: tuple[float, str], value_s: float, spread_s: float | None, step_s: float
 ) -> Digits:
     factor, symbol = scale
-    if spread_s is not None and spread_s > 0:
+    if spread_s is not None and spread_s > _ROUNDING * abs(value_s):
         places = decimals_for(spread_s / factor)
     else:
         size = abs(value_s) / factor

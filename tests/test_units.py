@@ -187,3 +187,8 @@ def test_times_are_read_with_their_unit(text: str, value_s: float) -> None:
 def test_anything_else_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match="is not a time"):
         parse_seconds(text)
+
+
+def test_a_spread_that_is_rounding_is_none() -> None:
+    assert format_seconds(24e-6, 3e-21) == "24.0 µs"
+    assert format_seconds(24e-6, 3e-12) == "24.0000 µs"
