@@ -64,7 +64,11 @@ class Opened:
         return list(self.page.locator(selector).all_text_contents())
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+# A desk in light, a phone in dark: what is used in both has to work in both.
+EVERYWHERE = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+
+
+@EVERYWHERE
 def test_all_figures_are_drawn_without_complaint(
     browser: Any, folder: Path, scheme: str, width: int
 ) -> None:
@@ -91,8 +95,12 @@ def test_figures_out_of_sight_are_drawn_ahead_and_fit_on_paper(browser: Any, fol
     assert opened.complaints == []
 
 
-def test_hover_tells_and_the_legend_switches(browser: Any, folder: Path) -> None:
-    opened = Opened(browser, folder / "swept.html", viewport={"width": 1280, "height": 900})
+@EVERYWHERE
+def test_hover_tells_and_the_legend_switches(
+    browser: Any, folder: Path, scheme: str, width: int
+) -> None:
+    size = {"width": width, "height": 900}
+    opened = Opened(browser, folder / "swept.html", color_scheme=scheme, viewport=size)
     page = opened.page
     page.locator("#ladder .plot").first.scroll_into_view_if_needed()
     page.wait_for_selector("#ladder .plot[data-drawn]")
@@ -112,8 +120,12 @@ def test_hover_tells_and_the_legend_switches(browser: Any, folder: Path) -> None
     assert opened.complaints == []
 
 
-def test_tables_sort_and_filter_by_keyboard(browser: Any, folder: Path) -> None:
-    opened = Opened(browser, folder / "swept.html")
+@EVERYWHERE
+def test_tables_sort_and_filter_by_keyboard(
+    browser: Any, folder: Path, scheme: str, width: int
+) -> None:
+    size = {"width": width, "height": 900}
+    opened = Opened(browser, folder / "swept.html", color_scheme=scheme, viewport=size)
     page = opened.page
     head = page.locator("#latency thead th", has_text="batch")
     assert head.get_attribute("aria-sort") == "none"
@@ -128,6 +140,15 @@ def test_tables_sort_and_filter_by_keyboard(browser: Any, folder: Path) -> None:
     page.locator("#latency input[type=search]").fill("torchscript fp16")
     assert page.locator("#latency tbody tr").count() == 4
     assert opened.texts("#latency [role=status]") == ["4 of 24 rows"]
+
+
+def test_names_of_cases_stay_apart_on_a_phone(browser: Any, folder: Path) -> None:
+    opened = Opened(browser, folder / "swept.html", viewport={"width": 390, "height": 900})
+    opened.page.evaluate("drawAllFigures()")
+    names = opened.texts("#attribution .ytick")
+    assert len(names) == 24
+    assert len(set(names)) == len(names)
+    assert any("fp32" in name and "torchscript" in name for name in names)
 
 
 def test_the_data_of_a_figure_is_a_table(browser: Any, folder: Path) -> None:

@@ -103,12 +103,19 @@
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const NARROW = 600;
   const MOST_AHEAD = 60;
-  const LONGEST = 24;
-  // Long names on a narrow screen: of the middle nothing, since ends tell cases apart.
+  const [LONGEST, ONE_LINE] = [24, 16];
+  // Long names on a narrow screen: two lines, parted at the space nearest the middle. What is too
+  // long still loses its own middle, since ends tell cases apart.
   const short = (text) => {
     const words = plain(text);
-    const kept = words.length > LONGEST ? `${words.slice(0, 7)}…${words.slice(8 - LONGEST)}` : words;
-    return kept.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+    const off = (place) => Math.abs(place - words.length / 2);
+    const [place] = [...words.matchAll(/ /g)].map((each) => each.index).sort((a, b) => off(a) - off(b));
+    const parted = words.length > ONE_LINE && place !== undefined;
+    const lines = parted ? [words.slice(0, place), words.slice(place + 1)] : [words];
+    return lines.map((line) => {
+      const kept = line.length > LONGEST ? `${line.slice(0, 7)}…${line.slice(8 - LONGEST)}` : line;
+      return kept.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+    }).join("<br>");
   };
   const plain = (text) => {
     const box = document.createElement("textarea");  // text that is escaped for Plotly, as it was
