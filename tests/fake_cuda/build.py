@@ -105,7 +105,7 @@ class Builder:
         self.flags += ["-isystem", str(include)]
         if sanitize:
             self.flags += [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"]
-            self.flags += ["-g", "-fno-omit-frame-pointer"]
+            self.flags += ["-g1", "-fno-omit-frame-pointer"]
         headers = [*sorted(SOURCES.glob("*.hpp")), SOURCES / "keys.def", include / "cuda.h"]
         self._common = _digest(self.compiler, *self.flags, *(p.read_bytes() for p in headers))
 
