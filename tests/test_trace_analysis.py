@@ -121,6 +121,28 @@ def test_a_floor_of_its_gpu_serves_a_trace_however_it_is_given(
     assert "own floor" not in shown
 
 
+@pytest.mark.parametrize(
+    ("kernel_us", "host_us", "regime"),
+    [(100.0, 5.0, "device-bound"), (0.2, 2.0, "launch-bound"), (3.0, 20.0, "framework-bound")],
+)
+def test_each_regime_is_told_by_a_measured_floor(
+    kernel_us: float, host_us: float, regime: str, run: Run, tmp_path: Path
+) -> None:
+    ops, asked = operations([kernel_us] * 30), launches(30)
+    events = [
+        event
+        for n in range(STEPS)
+        for event in traced(
+            *(ops, asked, np.arange(30) * host_us * US), at_us=1e4 * n, number=n + 1
+        )[0]
+    ]
+    (tmp_path / "trace.json").write_bytes(trace_text(events, GPU))
+    floor = floor_file(tmp_path / "floor.json", "Tesla V100-SXM2-16GB")
+    found = rows(run(tmp_path / "trace.json", floor, "--format", "csv")[1])
+    assert {each["regime"] for each in found} == {regime}
+    assert len(found) == STEPS + 1
+
+
 def test_a_floor_of_another_gpu_among_the_files_is_told_and_not_used(
     run: Run, path: Path, tmp_path: Path
 ) -> None:
