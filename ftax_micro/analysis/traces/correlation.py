@@ -110,7 +110,7 @@ def launch_delays_ns(trace: Trace, correlation: Correlation, which: Ints | None 
     """
     if which is None:
         which = np.flatnonzero(correlation.first)
-    return trace.operations.start_ns[which] - trace.calls.end_ns[correlation.call[which]]
+    return trace.operations.start_ns[which] - trace.calls.ends_at(correlation.call[which])
 
 
 def begun_before_call(trace: Trace, correlation: Correlation, which: Ints) -> Mask:

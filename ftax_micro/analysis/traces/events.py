@@ -76,6 +76,10 @@ class Columns:
         """When each event was over."""
         return self.start_ns + self.duration_ns
 
+    def ends_at(self, index: Ints) -> Ints:
+        """When some of them were over, at the cost of these alone."""
+        return np.asarray(self.start_ns[index] + self.duration_ns[index])
+
     def take(self: _C, which: NDArray[Any]) -> _C:
         """The events at some indices, or where a mask is true."""
         return type(self)(*(getattr(self, each.name)[which] for each in fields(self)))

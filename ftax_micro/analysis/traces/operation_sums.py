@@ -185,7 +185,7 @@ class OperationSums:
 
     def _until(self, step: Step) -> int:
         """When a step is over and all its operations are done."""
-        ends = self._trace.operations.end_ns[step.index]
+        ends = self._trace.operations.ends_at(step.index)
         return max(step.window.end_ns, int(ends.max()) if len(ends) else step.window.end_ns)
 
 

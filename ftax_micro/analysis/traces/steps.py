@@ -220,7 +220,7 @@ class _Analysis:
             return {"busy": None, "occupied": None, "idle": None, "idle_by_cause": {}}
         operations, tick = self.trace.operations, self.trace.tick_ns
         start = np.maximum(operations.start_ns[own], window.begin_ns)
-        merged = merge(start, np.maximum(operations.end_ns[own], start))
+        merged = merge(start, np.maximum(operations.ends_at(own), start))
         busy = int((merged.end - merged.start).sum())
 
         def several(value_ns: int) -> Estimate:
