@@ -31,13 +31,19 @@ from common import attempt, finish, message, observed, parser
 from numpy.typing import ArrayLike, NDArray
 from rows import Figure, Row
 
-from ftax_micro.analysis.bounds import Bounds, cpu_bounds, cuda_bounds
-from ftax_micro.analysis.floor_values import FloorValues, sampled_value
-from ftax_micro.analysis.hinge import crossover
-from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import CallKind, Calls, Floor, Operations, pipeline_latency
-from ftax_micro.analysis.regime import LINE, regime
-from ftax_micro.analysis.what_if import what_if
+from ftax_micro.analysis.bounding.bounds import Bounds, cpu_bounds, cuda_bounds
+from ftax_micro.analysis.bounding.joint import DeviceWork
+from ftax_micro.analysis.bounding.pipeline import (
+    CallKind,
+    Calls,
+    Floor,
+    Operations,
+    pipeline_latency,
+)
+from ftax_micro.analysis.bounding.regime import LINE, regime
+from ftax_micro.analysis.bounding.what_if import what_if
+from ftax_micro.analysis.crossover.hinge import crossover
+from ftax_micro.analysis.floor.values import FloorValues, sampled_value
 
 US = 1e-6
 TRUE = Floor(to_start=4 * US, gap=1 * US, sync=3 * US, submit={CallKind.LAUNCH: 2 * US})

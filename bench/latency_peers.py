@@ -39,7 +39,7 @@ from rows import Row, skipped
 
 from ftax_micro import stats
 from ftax_micro.interleaving import ForwardProbe, measure_interleaved
-from ftax_micro.orchestration.latency_run import LATENCY_PLAN, QUICK_LATENCY_PLAN
+from ftax_micro.orchestration.latency.run import LATENCY_PLAN, QUICK_LATENCY_PLAN
 from ftax_micro.records import Plan
 
 PEER = "optimum-benchmark"

@@ -17,8 +17,8 @@ from common import machine_name
 from rows import Report
 
 from ftax_micro.__main__ import COMMANDS
-from ftax_micro.analysis.differences import run_facts
-from ftax_micro.analysis.floor_view import floor_view
+from ftax_micro.analysis.comparing.differences import run_facts
+from ftax_micro.analysis.floor.view import floor_view
 from ftax_micro.analysis.ladder_view import LadderRow, ladder_view
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.analysis.views.contract import Question, Source

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pack_files import Pack, PackFile
 
-from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.bounding.cases import CaseBounds
 from ftax_micro.analysis.core_speed import CODE as SLOWED
 from ftax_micro.analysis.ladder_view import LadderRow
 from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases, workload_sizes

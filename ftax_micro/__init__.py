@@ -19,16 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from ftax_micro.analysis.closure import closure_check
-    from ftax_micro.analysis.comparison import compare_results
+    from ftax_micro.analysis.comparing.comparison import compare_results
+    from ftax_micro.analysis.floor.closure import closure_check
     from ftax_micro.analysis.ladder_prediction import predict
     from ftax_micro.analysis.ladder_view import ladder_rows
     from ftax_micro.analysis.summary import summarise
     from ftax_micro.errors import FtaxError
-    from ftax_micro.orchestration.diagnosis import diagnose
+    from ftax_micro.orchestration.doctor.diagnosis import diagnose
     from ftax_micro.orchestration.floor import measure_launch_floor
     from ftax_micro.orchestration.ladder import measure_dispatch_ladder
-    from ftax_micro.orchestration.latency_api import (
+    from ftax_micro.orchestration.latency.api import (
         measure_model_latency,
         measure_module_latency,
     )
@@ -53,15 +53,15 @@ __all__ = [
 
 _LAZY = {
     "FtaxError": "ftax_micro.errors",
-    "closure_check": "ftax_micro.analysis.closure",
-    "compare_results": "ftax_micro.analysis.comparison",
-    "diagnose": "ftax_micro.orchestration.diagnosis",
+    "closure_check": "ftax_micro.analysis.floor.closure",
+    "compare_results": "ftax_micro.analysis.comparing.comparison",
+    "diagnose": "ftax_micro.orchestration.doctor.diagnosis",
     "ladder_rows": "ftax_micro.analysis.ladder_view",
     "load_result": "ftax_micro.results",
     "measure_dispatch_ladder": "ftax_micro.orchestration.ladder",
     "measure_launch_floor": "ftax_micro.orchestration.floor",
-    "measure_model_latency": "ftax_micro.orchestration.latency_api",
-    "measure_module_latency": "ftax_micro.orchestration.latency_api",
+    "measure_model_latency": "ftax_micro.orchestration.latency.api",
+    "measure_module_latency": "ftax_micro.orchestration.latency.api",
     "predict": "ftax_micro.analysis.ladder_prediction",
     "save_result": "ftax_micro.results",
     "summarise": "ftax_micro.analysis.summary",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from ftax_micro import cli
 
 if TYPE_CHECKING:
-    from ftax_micro.analysis.comparison import Comparison
-    from ftax_micro.analysis.ratios import Ratio
-    from ftax_micro.analysis.sections import ComparedRow
+    from ftax_micro.analysis.comparing.comparison import Comparison
+    from ftax_micro.analysis.comparing.ratios import Ratio
+    from ftax_micro.analysis.comparing.sections import ComparedRow
 
 # What --fail-on may name, and the verdicts each stands for.
 FAIL_ON = {
@@ -151,7 +151,7 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 
 def _compare(args: argparse.Namespace) -> Comparison:
-    from ftax_micro.analysis.comparison import compare_results
+    from ftax_micro.analysis.comparing.comparison import compare_results
     from ftax_micro.results import load_result
 
     baseline: int | str = args.baseline or 0

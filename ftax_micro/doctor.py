@@ -44,7 +44,7 @@ def command(argv: Sequence[str] | None = None) -> int:
     from ftax_micro.reporters import DIAGNOSIS_REPORTERS
 
     render = DIAGNOSIS_REPORTERS.open(args.format)
-    from ftax_micro.orchestration.diagnosis import can_measure, diagnose
+    from ftax_micro.orchestration.doctor.diagnosis import can_measure, diagnose
 
     findings = diagnose()
     cli.write_output(render(findings))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ftax_micro.facts import Environment
     from ftax_micro.orchestration.floor import FloorRun
     from ftax_micro.orchestration.interrupts import Interrupts
-    from ftax_micro.orchestration.selection import Selection
+    from ftax_micro.orchestration.point.selection import Selection
     from ftax_micro.progress import TerminalProgress
     from ftax_micro.records import Plan, Setting
     from ftax_micro.results import Result
@@ -46,7 +46,7 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(result: Result, form: str) -> None:
-    from ftax_micro.analysis.floor_view import floor_view
+    from ftax_micro.analysis.floor.view import floor_view
     from ftax_micro.reporters import FLOOR_REPORTERS
 
     view = floor_view(result)
@@ -97,7 +97,7 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.floor import FloorRun
-    from ftax_micro.orchestration.selection import Selection
+    from ftax_micro.orchestration.point.selection import Selection
     from ftax_micro.orchestration.watchdog import Watchdog
     from ftax_micro.progress import TerminalProgress
 
@@ -154,7 +154,7 @@ def _leave_hung(
 def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
     import msgspec
 
-    from ftax_micro.environment_process import typed_command
+    from ftax_micro.environment.process import typed_command
     from ftax_micro.orchestration.processes import run_in_processes
     from ftax_micro.progress import TerminalProgress
 

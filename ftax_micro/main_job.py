@@ -146,7 +146,7 @@ def _run(request: str, interrupts: Interrupts) -> Result:
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.machine import measure_peaks
     from ftax_micro.orchestration.main_run import MainRun
-    from ftax_micro.orchestration.workload_process import WorkloadProcess
+    from ftax_micro.orchestration.workload.process import WorkloadProcess
     from ftax_micro.progress import LatencyLine, TerminalProgress
 
     device, floors = _devices(request)
@@ -171,7 +171,7 @@ def _devices(request: str) -> tuple[str, list[str]]:
     it. Says why the models do not run on a GPU where one was not ruled out.
     """
     from ftax_micro.devices import resolve_devices
-    from ftax_micro.orchestration.latency_devices import resolve_model_device
+    from ftax_micro.orchestration.latency.devices import resolve_model_device
 
     device, reason = resolve_model_device(request)
     if reason:

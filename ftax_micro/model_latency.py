@@ -17,9 +17,9 @@ from ftax_micro.model_latency_options import build_parser, check_options
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
     from ftax_micro.orchestration.interrupts import Interrupts
-    from ftax_micro.orchestration.latency_requests import Task
-    from ftax_micro.orchestration.latency_run import LatencyRun
-    from ftax_micro.orchestration.study import Study
+    from ftax_micro.orchestration.latency.requests import Task
+    from ftax_micro.orchestration.latency.run import LatencyRun
+    from ftax_micro.orchestration.latency.study import Study
     from ftax_micro.records import Plan
     from ftax_micro.results import Result
 
@@ -59,7 +59,7 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
     """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
-    from ftax_micro.orchestration.latency_file import GrowingFile
+    from ftax_micro.orchestration.latency.file import GrowingFile
     from ftax_micro.results import check_output
 
     study = _study(args)
@@ -93,9 +93,9 @@ def _run(
     interrupts: Interrupts,
 ) -> LatencyRun:
     """The run that is to be, going on with a former one where there is one."""
-    from ftax_micro.orchestration.latency_resume import check_resumable
-    from ftax_micro.orchestration.latency_run import LatencyRun
-    from ftax_micro.orchestration.workload_process import WorkloadProcess
+    from ftax_micro.orchestration.latency.resume import check_resumable
+    from ftax_micro.orchestration.latency.run import LatencyRun
+    from ftax_micro.orchestration.workload.process import WorkloadProcess
     from ftax_micro.results import load_result
 
     former = load_result(args.output) if args.resume and args.output.exists() else None
@@ -148,8 +148,8 @@ def _tasks(args: argparse.Namespace, study: Study | None) -> list[Task]:
     """What is to be measured, all of it checked."""
     from ftax_micro.models.request import split_models
     from ftax_micro.modes import MODES
-    from ftax_micro.orchestration.latency_devices import resolve_model_device
-    from ftax_micro.orchestration.latency_requests import Task, check_modes, joined, requests_for
+    from ftax_micro.orchestration.latency.devices import resolve_model_device
+    from ftax_micro.orchestration.latency.requests import Task, check_modes, joined, requests_for
 
     if not study and not args.model:
         raise UsageError("which model? --model NAME; --list names them")
@@ -179,7 +179,7 @@ def _tasks(args: argparse.Namespace, study: Study | None) -> list[Task]:
 def _study(args: argparse.Namespace) -> Study | None:
     if not args.study:
         return None
-    from ftax_micro.orchestration.study import load_study
+    from ftax_micro.orchestration.latency.study import load_study
 
     return load_study(args.study)
 
@@ -187,7 +187,7 @@ def _study(args: argparse.Namespace) -> Study | None:
 def _plan(args: argparse.Namespace, study: Study | None) -> Plan:
     import msgspec
 
-    from ftax_micro.orchestration.latency_run import LATENCY_PLAN, QUICK_LATENCY_PLAN
+    from ftax_micro.orchestration.latency.run import LATENCY_PLAN, QUICK_LATENCY_PLAN
     from ftax_micro.orchestration.plans import check_plan
 
     base = QUICK_LATENCY_PLAN if args.quick else LATENCY_PLAN

@@ -7,9 +7,9 @@ from typing import Any
 from fake_results import device, result
 
 from ftax_micro import compare_results
-from ftax_micro.analysis.comparison import Comparison
-from ftax_micro.analysis.ratios import Ratio
-from ftax_micro.analysis.sections import ComparedRow
+from ftax_micro.analysis.comparing.comparison import Comparison
+from ftax_micro.analysis.comparing.ratios import Ratio
+from ftax_micro.analysis.comparing.sections import ComparedRow
 from ftax_micro.records import Case, Measurement
 from ftax_micro.results import Result
 

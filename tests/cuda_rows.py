@@ -12,7 +12,7 @@ from fake_cuda import FakeCuda
 from ftax_micro import _core
 from ftax_micro.devices.cuda import CudaDevice, loops
 from ftax_micro.errors import FtaxError
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Measurement, Plan, Setting
 
 UNKNOWN, ILLEGAL_ADDRESS, LAUNCH_FAILED, OUT_OF_MEMORY = 999, 700, 719, 2

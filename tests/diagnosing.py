@@ -11,8 +11,8 @@ from fake_results import environment
 
 from ftax_micro.facts import Environment
 from ftax_micro.findings import Finding
-from ftax_micro.orchestration import diagnosis_cuda
-from ftax_micro.orchestration.scene import Scene
+from ftax_micro.orchestration.doctor import cuda as diagnosis_cuda
+from ftax_micro.orchestration.doctor.scene import Scene
 
 
 def scene(root: Path = Path("/nowhere"), found: Environment | None = None, **environ: str) -> Scene:

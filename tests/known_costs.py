@@ -16,7 +16,7 @@ from fake_cuda import FakeCuda
 
 from ftax_micro.analysis.summary import Summary, summarise
 from ftax_micro.devices.cuda import CudaDevice
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Level, Measurement, Plan, Setting
 
 # So that bursts, which are at most half of it, take a millisecond: rarely is one as short as that

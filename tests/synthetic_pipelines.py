@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from ftax_micro.analysis.floor_values import FloorValues, given_value
-from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import NO_CALL, Array, CallKind, Calls, Floor, Operations
+from ftax_micro.analysis.bounding.joint import DeviceWork
+from ftax_micro.analysis.bounding.pipeline import NO_CALL, Array, CallKind, Calls, Floor, Operations
+from ftax_micro.analysis.floor.values import FloorValues, given_value
 
 US = 1e-6
 FLOOR = Floor(

@@ -20,11 +20,18 @@ from test_case_bounds import (
 )
 from timed_cases import data
 
-from ftax_micro.analysis.advice import Advice, Binding, FasterDevice, NoAdvice, OneGraph, Waiting
-from ftax_micro.analysis.advice_text import sentence, together
-from ftax_micro.analysis.advisor import advise_result, advise_steps
-from ftax_micro.analysis.bounds_view import BoundRow
-from ftax_micro.analysis.case_bounds import result_bounds
+from ftax_micro.analysis.advice.advisor import advise_result, advise_steps
+from ftax_micro.analysis.advice.contract import (
+    Advice,
+    Binding,
+    FasterDevice,
+    NoAdvice,
+    OneGraph,
+    Waiting,
+)
+from ftax_micro.analysis.advice.text import sentence, together
+from ftax_micro.analysis.bounding.cases import result_bounds
+from ftax_micro.analysis.bounding.rows import BoundRow
 from ftax_micro.records import Case, Roofline
 from ftax_micro.stats import Estimate
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from timed_cases import case, data
 
-from ftax_micro.analysis.advice import Advice, BestMode, FreeSize, NoAdvice
-from ftax_micro.analysis.advice_choices import best_modes, free_sizes, sweep_label
-from ftax_micro.analysis.advice_text import sentence
-from ftax_micro.analysis.hinge import crossovers
+from ftax_micro.analysis.advice.choices import best_modes, free_sizes, sweep_label
+from ftax_micro.analysis.advice.contract import Advice, BestMode, FreeSize, NoAdvice
+from ftax_micro.analysis.advice.text import sentence
+from ftax_micro.analysis.crossover.hinge import crossovers
 from ftax_micro.analysis.latency_view import summarise_cases
 from ftax_micro.records import Case
 

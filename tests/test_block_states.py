@@ -14,7 +14,7 @@ import pytest
 from floor_results import floor_result
 from timed_cases import GPU, case, data
 
-from ftax_micro.analysis.case_bounds import case_bounds
+from ftax_micro.analysis.bounding.cases import case_bounds
 from ftax_micro.analysis.core_speed import (
     CODE,
     block_slowdowns,
@@ -22,13 +22,13 @@ from ftax_micro.analysis.core_speed import (
     speed_ratio,
     typical_slowdown,
 )
-from ftax_micro.analysis.floor_values import floor_values
+from ftax_micro.analysis.floor.values import floor_values
 from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.analysis.quantities import latency as latency_quantities
 from ftax_micro.interleaving import Block, ForwardProbe, Watch, measure_interleaved
-from ftax_micro.orchestration import workload_state
 from ftax_micro.orchestration.clock_verdicts import clock_verdicts
-from ftax_micro.orchestration.workload_state import state_reader
+from ftax_micro.orchestration.workload import state as workload_state
+from ftax_micro.orchestration.workload.state import state_reader
 from ftax_micro.records import Case, Data, DeviceState, Measurement, Plan
 from ftax_micro.reporters import latency as reporter
 

@@ -20,10 +20,10 @@ from synthetic_pipelines import (
     work_of,
 )
 
-from ftax_micro.analysis.bounds import NO_GAP, Bound, Bounds, cpu_bounds, cuda_bounds
-from ftax_micro.analysis.floor_values import FloorValues, given_value
-from ftax_micro.analysis.joint import DeviceWork, draw_together
-from ftax_micro.analysis.pipeline import NO_CALL, Array, CallKind, Calls, Operations
+from ftax_micro.analysis.bounding.bounds import NO_GAP, Bound, Bounds, cpu_bounds, cuda_bounds
+from ftax_micro.analysis.bounding.joint import DeviceWork, draw_together
+from ftax_micro.analysis.bounding.pipeline import NO_CALL, Array, CallKind, Calls, Operations
+from ftax_micro.analysis.floor.values import FloorValues, given_value
 from ftax_micro.stats import Estimate
 
 KNOWN = given_floor()

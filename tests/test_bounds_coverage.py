@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from synthetic_pipelines import US, launches, noisy, operations, work_of
 
-from ftax_micro.analysis.bounds import cpu_bounds, cuda_bounds
-from ftax_micro.analysis.floor_values import FloorValue, FloorValues, sampled_value
-from ftax_micro.analysis.pipeline import (
+from ftax_micro.analysis.bounding.bounds import cpu_bounds, cuda_bounds
+from ftax_micro.analysis.bounding.pipeline import (
     CallKind,
     Floor,
     least_begins,
     pipeline_latency,
 )
+from ftax_micro.analysis.floor.values import FloorValue, FloorValues, sampled_value
 from ftax_micro.analysis.resampling import median_draw
 from ftax_micro.stats import Estimate
 

@@ -9,8 +9,8 @@ from fake_cuda import FakeCuda
 from fake_results import result
 from known_costs import SHORT_QUEUE, measured, recovered, us, within
 
-from ftax_micro.analysis.break_even import BreakEven, break_evens, with_break_evens
-from ftax_micro.analysis.floor_view import floor_view
+from ftax_micro.analysis.floor.break_even import BreakEven, break_evens, with_break_evens
+from ftax_micro.analysis.floor.view import floor_view
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.cuda import CudaDevice

@@ -10,16 +10,16 @@ import pytest
 from fake_results import result, row
 from floor_results import COSTS, GPU, US, floor_result, floor_rows
 
-from ftax_micro.analysis.bounds_view import rows_of_cases
-from ftax_micro.analysis.case_bounds import (
+from ftax_micro.analysis.bounding.cases import (
     TRACED_PACE,
     CaseBounds,
     case_bounds,
     device_work,
     result_bounds,
 )
-from ftax_micro.analysis.floor_values import FloorValues, floor_values, given_value
-from ftax_micro.analysis.pipeline import CallKind
+from ftax_micro.analysis.bounding.pipeline import CallKind
+from ftax_micro.analysis.bounding.rows import rows_of_cases
+from ftax_micro.analysis.floor.values import FloorValues, floor_values, given_value
 from ftax_micro.records import Case, Data, DeviceOperation, DevicePass, HostCall, Roofline
 
 FORWARDS = 20

@@ -8,9 +8,9 @@ import pytest
 from floor_results import GPU, US, floor_result
 from test_case_bounds import FORWARDS, call, case, data, device_pass, on_cpu, operation
 
-from ftax_micro.analysis.case_bounds import case_bounds
-from ftax_micro.analysis.chain_rows import Chains, case_chains
-from ftax_micro.analysis.floor_values import FloorValues, floor_values
+from ftax_micro.analysis.bounding.cases import case_bounds
+from ftax_micro.analysis.bounding.chain_rows import Chains, case_chains
+from ftax_micro.analysis.floor.values import FloorValues, floor_values
 from ftax_micro.records import Case, DeviceOperation
 
 FLOOR = floor_values(floor_result(spread=0.0), GPU)

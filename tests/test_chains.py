@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from synthetic_pipelines import FLOOR, US, calls, launches, operations, work_of
 
-from ftax_micro.analysis.chains import (
+from ftax_micro.analysis.bounding.chains import (
     Chain,
     Launched,
     by_stream,
     find_chains,
     launched_alone,
 )
-from ftax_micro.analysis.pipeline import CallKind
-from ftax_micro.analysis.what_if import saved_by_fusion
+from ftax_micro.analysis.bounding.pipeline import CallKind
+from ftax_micro.analysis.bounding.what_if import saved_by_fusion
 
 
 def launched(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftax_micro import closure_check
-from ftax_micro.analysis.closure import Closure
+from ftax_micro.analysis.floor.closure import Closure
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.records import Setting
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ftax_micro import compare_results
-from ftax_micro.analysis.ratios import verdict_of
+from ftax_micro.analysis.comparing.ratios import verdict_of
 from ftax_micro.records import Measurement
 from ftax_micro.results import Result
 

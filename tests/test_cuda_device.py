@@ -18,7 +18,7 @@ from known_costs import (
     within,
 )
 
-from ftax_micro.analysis.closure import closure_check
+from ftax_micro.analysis.floor.closure import closure_check
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.devices import resolve_devices
 from ftax_micro.devices._extension import core

@@ -21,7 +21,7 @@ Library = Callable[[str], Path]
 FORK = """
 import os, sys
 from ftax_micro.devices.cuda import CudaDevice
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Plan
 
 plan = Plan(min_samples=2, min_time_s=0, timeout_s=0, warmup_time_s=0)

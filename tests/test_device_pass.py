@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ftax_micro.devices.tracing import Trace, TracedCall, TracedOperation
-from ftax_micro.orchestration.device_pass import (
+from ftax_micro.orchestration.workload.device_pass import (
     TracedForward,
     UnsteadyError,
     busy_ns,

@@ -17,8 +17,9 @@ from ftax_micro.devices import _extension
 from ftax_micro.errors import ExtensionError, Skip
 from ftax_micro.facts import ProcessFacts
 from ftax_micro.findings import Finding
-from ftax_micro.orchestration import diagnosis, diagnosis_models
-from ftax_micro.orchestration.scene import Scene
+from ftax_micro.orchestration.doctor import diagnosis
+from ftax_micro.orchestration.doctor import models as diagnosis_models
+from ftax_micro.orchestration.doctor.scene import Scene
 
 pytestmark = pytest.mark.usefixtures("no_wheels")
 

@@ -17,7 +17,7 @@ from diagnosing import only, scene
 from ftax_micro.devices import _extension
 from ftax_micro.devices.cuda import runtime_library
 from ftax_micro.fact_reader import Unreadable
-from ftax_micro.orchestration import diagnosis_cuda
+from ftax_micro.orchestration.doctor import cuda as diagnosis_cuda
 
 pytestmark = pytest.mark.usefixtures("no_wheels")
 
@@ -225,7 +225,7 @@ def test_nvml_says_why_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 DOCTOR = """
 import sys
 from ftax_micro import doctor
-from ftax_micro.orchestration import diagnosis_models
+from ftax_micro.orchestration.doctor import models as diagnosis_models
 diagnosis_models._try = lambda names, *_: dict.fromkeys(names, ("", None))
 sys.exit(doctor.main())
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from diagnosing import install, only, scene
 
-from ftax_micro.orchestration.diagnosis_ladder import check_ladder
+from ftax_micro.orchestration.doctor.ladder import check_ladder
 
 ALL = {
     "numba": "0.68",

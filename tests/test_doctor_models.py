@@ -11,7 +11,7 @@ from diagnosing import install, only, scene
 
 from ftax_micro.findings import Finding
 from ftax_micro.models import import_trial
-from ftax_micro.orchestration.diagnosis_models import check_compiler, check_models
+from ftax_micro.orchestration.doctor.models import check_compiler, check_models
 
 ALL = {"torch": "2.15.0", "torchvision": "0.29.2", "transformers": "5.23.0", "onnxruntime": "1.30"}
 

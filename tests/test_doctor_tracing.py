@@ -10,8 +10,8 @@ from diagnosing import install, only, scene
 from fake_cupti import FOLDER
 
 from ftax_micro.devices import _extension
-from ftax_micro.orchestration import diagnosis_tracing
-from ftax_micro.orchestration.tracer_trial import tracer_refusal
+from ftax_micro.orchestration.doctor import tracing as diagnosis_tracing
+from ftax_micro.orchestration.doctor.tracer_trial import tracer_refusal
 
 Found = Callable[[str], None]
 

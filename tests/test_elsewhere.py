@@ -11,8 +11,8 @@ from fake_cuda.client import Client
 from fake_results import result
 from stand_in import StandIn, row
 
-from ftax_micro.analysis.closure import closure_check
-from ftax_micro.analysis.comparison import compare_results
+from ftax_micro.analysis.comparing.comparison import compare_results
+from ftax_micro.analysis.floor.closure import closure_check
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Subtracted
@@ -20,10 +20,10 @@ from ftax_micro.errors import NeedsOwnProcess
 from ftax_micro.orchestration import elsewhere, floor
 from ftax_micro.orchestration.elsewhere import measure_elsewhere, part_points
 from ftax_micro.orchestration.floor import measure_launch_floor
-from ftax_micro.orchestration.point_job import PointJob
-from ftax_micro.orchestration.point_process import Begins, Ends, PointProcess
-from ftax_micro.orchestration.points import absent
-from ftax_micro.orchestration.selection import Point, Selection, select_points
+from ftax_micro.orchestration.point.job import PointJob
+from ftax_micro.orchestration.point.measure import absent
+from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess
+from ftax_micro.orchestration.point.selection import Point, Selection, select_points
 from ftax_micro.profilers.cupti import CUPTI
 from ftax_micro.records import Measurement, Plan, Setting
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from fake_nvml import SECOND_UUID, UUID, FakeNvml, NVMLError, process
 
-from ftax_micro.environment_gpu import read_gpus
+from ftax_micro.environment.gpu import read_gpus
 from ftax_micro.fact_reader import Unreadable
 from ftax_micro.facts import GpuFacts, GpuProcess
 

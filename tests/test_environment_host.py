@@ -5,7 +5,7 @@ from pathlib import Path
 import fake_trees
 import pytest
 
-from ftax_micro.environment_host import ProcessTimes, busy_processes, linux_host_facts
+from ftax_micro.environment.host import ProcessTimes, busy_processes, linux_host_facts
 from ftax_micro.fact_reader import Unreadable
 from ftax_micro.facts import BusyProcess, HostFacts, NumaNode
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ftax_micro.environment_macos import macos_host_facts
+from ftax_micro.environment.macos import macos_host_facts
 
 SYSCTL = """\
 hw.model: Mac16,1

@@ -8,8 +8,8 @@ from types import FrameType
 import fake_trees
 import pytest
 
-from ftax_micro import environment_process as module
-from ftax_micro.environment_process import (
+from ftax_micro.environment import process as module
+from ftax_micro.environment.process import (
     process_facts,
     timing_variables,
     typed_command,

@@ -5,7 +5,7 @@ from pathlib import Path
 import fake_trees
 import pytest
 
-from ftax_micro import environment_virtual as virtual
+from ftax_micro.environment import virtual
 from ftax_micro.fact_reader import Unreadable
 
 

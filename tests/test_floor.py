@@ -27,8 +27,8 @@ from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.floor import FloorRun, measure_launch_floor
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.plans import check_plan
-from ftax_micro.orchestration.points import measure_point
-from ftax_micro.orchestration.selection import Selection, select_points
+from ftax_micro.orchestration.point.measure import measure_point
+from ftax_micro.orchestration.point.selection import Selection, select_points
 from ftax_micro.records import (
     QUICK_PLAN,
     Correction,

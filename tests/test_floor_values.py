@@ -8,8 +8,8 @@ import pytest
 from fake_results import absent, around, correction, result, row
 from floor_results import COSTS, GPU, US, floor_result, floor_rows
 
-from ftax_micro.analysis.floor_values import FloorValue, floor_values, given_value, sampled_value
-from ftax_micro.analysis.pipeline import CallKind
+from ftax_micro.analysis.bounding.pipeline import CallKind
+from ftax_micro.analysis.floor.values import FloorValue, floor_values, given_value, sampled_value
 from ftax_micro.records import Measurement, Setting
 
 _NAMES = ("to_start", "gap", "sync", "graph_launch", "graph_node", "kernel_duration")

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from stand_in import StandIn, row
 
-from ftax_micro.analysis.gap import common_gaps, duration_correction
+from ftax_micro.analysis.floor.gap import common_gaps, duration_correction
 from ftax_micro.analysis.summary import Summary, summarise
 from ftax_micro.devices.contract import FloorRow, Subtracted
-from ftax_micro.orchestration.selection import Point
+from ftax_micro.orchestration.point.selection import Point
 from ftax_micro.orchestration.subtraction import subtract
 from ftax_micro.records import Data, Level, Measurement, Setting
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ftax_micro.analysis.hinge import Crossover, Law, crossover, crossovers
-from ftax_micro.analysis.sweeps import model_settings, sweeps
+from ftax_micro.analysis.crossover.hinge import Crossover, Law, crossover, crossovers
+from ftax_micro.analysis.crossover.sweeps import model_settings, sweeps
 from ftax_micro.records import Case, Data
 
 _POWERS = [1, 2, 4, 8, 16, 32, 64, 128]

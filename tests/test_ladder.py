@@ -12,8 +12,8 @@ from stand_in import NO_CUDA
 import ftax_micro
 from ftax_micro.errors import DeviceUnavailableError, Interrupted, UnknownNameError, UsageError
 from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, select_ladder
-from ftax_micro.orchestration.point_job import PointJob
-from ftax_micro.orchestration.point_process import Begins, Ends, PointProcess
+from ftax_micro.orchestration.point.job import PointJob
+from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess
 from ftax_micro.records import Data, Level, Measurement, Plan, Setting
 from ftax_micro.results import Result
 from ftax_micro.rungs import RUNGS
@@ -28,7 +28,7 @@ DATA = Data(
 # A child on whose device one rung's process dies.
 CHILD = """
 import os, signal, sys
-from ftax_micro.orchestration import point_child
+from ftax_micro.orchestration.point import child as point_child
 from stand_in import StandIn, row
 rows = [row("raw_call"), row("torchscript")]
 rows.append(row("torch_inference_mode", lambda: os.kill(os.getpid(), signal.SIGSEGV)))

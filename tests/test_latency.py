@@ -15,8 +15,8 @@ from ftax_micro.models.request import ModelRequest, own_spec
 from ftax_micro.modes import MODES
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.outputs import on_cpu
-from ftax_micro.orchestration import workload_request
-from ftax_micro.orchestration.workload_request import WorkloadRequest
+from ftax_micro.orchestration.workload import request as workload_request
+from ftax_micro.orchestration.workload.request import WorkloadRequest
 from ftax_micro.records import Case, DeviceState, Plan
 from ftax_micro.result_rules import check_case
 

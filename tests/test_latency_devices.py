@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ftax_micro.errors import DeviceUnavailableError, UsageError
-from ftax_micro.orchestration import latency_devices
-from ftax_micro.orchestration.latency_devices import resolve_model_device
+from ftax_micro.orchestration.latency import devices as latency_devices
+from ftax_micro.orchestration.latency.devices import resolve_model_device
 
 
 def torch_like(*, built: bool = True, available: bool = True, count: int = 1) -> types.ModuleType:

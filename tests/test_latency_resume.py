@@ -16,13 +16,14 @@ from ftax_micro import model_latency
 from ftax_micro.cli import run
 from ftax_micro.errors import Interrupted, UsageError
 from ftax_micro.interleaving import Block
-from ftax_micro.orchestration import latency_file, workload_process
-from ftax_micro.orchestration.latency_file import GrowingFile
-from ftax_micro.orchestration.latency_requests import Task, requests_for
-from ftax_micro.orchestration.latency_resume import check_resumable
-from ftax_micro.orchestration.latency_run import LATENCY_PLAN, LatencyRun
-from ftax_micro.orchestration.workload_job import Absent, Ready, Taken, Timed
-from ftax_micro.orchestration.workload_journal import Journal
+from ftax_micro.orchestration.latency import file as latency_file
+from ftax_micro.orchestration.latency.file import GrowingFile
+from ftax_micro.orchestration.latency.requests import Task, requests_for
+from ftax_micro.orchestration.latency.resume import check_resumable
+from ftax_micro.orchestration.latency.run import LATENCY_PLAN, LatencyRun
+from ftax_micro.orchestration.workload import process as workload_process
+from ftax_micro.orchestration.workload.job import Absent, Ready, Taken, Timed
+from ftax_micro.orchestration.workload.journal import Journal
 from ftax_micro.results import Result, load_result, save_result
 
 

@@ -15,7 +15,7 @@ from ftax_micro.models.lengths import LENGTHS
 from ftax_micro.models.request import parse_model
 from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes.equality import MismatchError, check_equal
-from ftax_micro.orchestration.workload_request import WorkloadRequest
+from ftax_micro.orchestration.workload.request import WorkloadRequest
 from ftax_micro.records import Plan
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from ftax_micro import __main__, cli, main_job
 from ftax_micro.analysis.main_view import main_view
 from ftax_micro.interleaving import Block
 from ftax_micro.orchestration.ladder import LadderSelection
-from ftax_micro.orchestration.latency_run import InThisProcess
+from ftax_micro.orchestration.latency.run import InThisProcess
 from ftax_micro.orchestration.main_run import BUDGET_S, MainRun
-from ftax_micro.orchestration.workload_job import Counted, Ready, Taken
-from ftax_micro.orchestration.workload_job import Timed as Ended
-from ftax_micro.orchestration.workload_journal import Journal
+from ftax_micro.orchestration.workload.job import Counted, Ready, Taken
+from ftax_micro.orchestration.workload.job import Timed as Ended
+from ftax_micro.orchestration.workload.journal import Journal
 from ftax_micro.records import Case, Data, Roofline
 from ftax_micro.reporters.main_job import render_json, render_markdown, render_table
 from ftax_micro.results import Result, decode_result, encode_result, save_result

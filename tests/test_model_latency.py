@@ -20,7 +20,7 @@ from ftax_micro.cli import run
 from ftax_micro.errors import UsageError
 from ftax_micro.model_latency_options import sizes
 from ftax_micro.models import known_models, listing
-from ftax_micro.orchestration.latency_api import measure_model_latency
+from ftax_micro.orchestration.latency.api import measure_model_latency
 from ftax_micro.progress import LatencyLine
 from ftax_micro.records import Case, Data, Plan
 from ftax_micro.reporters.latency import render_csv, render_markdown, render_table

@@ -20,7 +20,7 @@ from ftax_micro.models.workload import Workload, build_workload
 from ftax_micro.modes.onnx_cache import LOCATION_VARIABLE
 from ftax_micro.modes.onnx_export import MODEL_FILE, export
 from ftax_micro.modes.onnx_silence import silenced
-from ftax_micro.orchestration.workload_request import WorkloadRequest
+from ftax_micro.orchestration.workload.request import WorkloadRequest
 from ftax_micro.records import QUICK_PLAN
 
 if TYPE_CHECKING:

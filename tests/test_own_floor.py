@@ -10,7 +10,7 @@ from profiler_traces import annotation, call, kernel, launched
 from synthetic_pipelines import FLOOR, calls, launches, operations
 from traced_pipelines import SYNC, US, read, traced
 
-from ftax_micro.analysis.pipeline import CallKind, least_begins, pipeline_latency
+from ftax_micro.analysis.bounding.pipeline import CallKind, least_begins, pipeline_latency
 from ftax_micro.analysis.traces.correlation import correlate
 from ftax_micro.analysis.traces.own_floor import LEAST, OwnFloor, own_floors
 from ftax_micro.analysis.traces.step_bounds import trace_bounds

@@ -10,9 +10,9 @@ from fake_results import result
 from scipy.stats import spearmanr
 from timed_cases import case, data
 
-from ftax_micro.analysis.paper_checks import Check, check_paper
-from ftax_micro.analysis.paper_evidence import Statement, machines, mean, overall, within
-from ftax_micro.analysis.paper_figures import FINDINGS, TABLE_1, TABLE_3
+from ftax_micro.analysis.paper.checks import Check, check_paper
+from ftax_micro.analysis.paper.evidence import Statement, machines, mean, overall, within
+from ftax_micro.analysis.paper.figures import FINDINGS, TABLE_1, TABLE_3
 from ftax_micro.records import Case, DeviceFacts, GpuLoad
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from synthetic_pipelines import FLOOR, US, calls, launches, loop, operations, pipelines
 
-from ftax_micro.analysis.pipeline import (
+from ftax_micro.analysis.bounding.pipeline import (
     NO_CALL,
     Array,
     CallKind,

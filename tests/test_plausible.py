@@ -9,8 +9,8 @@ from floor_results import US
 from profiler_traces import launched, trace_text
 from test_case_bounds import FLOOR, case, data
 
-from ftax_micro.analysis.case_bounds import case_bounds
-from ftax_micro.analysis.plausible import impossible_clock, impossible_latency
+from ftax_micro.analysis.bounding.cases import case_bounds
+from ftax_micro.analysis.bounding.plausible import impossible_clock, impossible_latency
 from ftax_micro.analysis.traces.correlation import correlate
 from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
 

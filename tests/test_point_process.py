@@ -16,8 +16,8 @@ from stand_in import start
 
 from ftax_micro.errors import Interrupted
 from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
-from ftax_micro.orchestration.point_job import PointJob, PointName
-from ftax_micro.orchestration.point_process import PointProcess
+from ftax_micro.orchestration.point.job import PointJob, PointName
+from ftax_micro.orchestration.point.process import PointProcess
 from ftax_micro.records import Measurement, Plan
 
 PLAN = Plan(min_samples=5, min_time_s=0.0, timeout_s=0.2)
@@ -27,7 +27,7 @@ NEVER_S = 3600.0
 CHILD = """
 import os, signal, sys, time
 from ftax_micro.errors import NeedsOwnProcess
-from ftax_micro.orchestration import point_child
+from ftax_micro.orchestration.point import child as point_child
 from stand_in import StandIn, row
 
 def crash(): os.kill(os.getpid(), signal.SIGSEGV)
@@ -225,7 +225,7 @@ def test_an_interruption_before_is_no_reason_to_start() -> None:
 
 PARENT = """
 import sys
-from ftax_micro.orchestration.point_process import PointProcess
+from ftax_micro.orchestration.point.process import PointProcess
 from test_point_process import CHILD, NEVER_S, job
 
 command = [sys.executable, "-c", CHILD]

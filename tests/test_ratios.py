@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ftax_micro import stats
+from ftax_micro.analysis.comparing.ratios import quotient
 from ftax_micro.analysis.quantities.tax import stretched
-from ftax_micro.analysis.ratios import quotient
 from ftax_micro.stats import Estimate
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from synthetic_pipelines import US, given_floor, launches, noisy, operations, work_of
 
-from ftax_micro.analysis.bounds import Bound, Bounds, cuda_bounds
-from ftax_micro.analysis.regime import Regime, RooflineUse, regime, roofline_use
+from ftax_micro.analysis.bounding.bounds import Bound, Bounds, cuda_bounds
+from ftax_micro.analysis.bounding.regime import Regime, RooflineUse, regime, roofline_use
 from ftax_micro.records import Case, Data, Roofline
 from ftax_micro.stats import Estimate
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ftax_micro.analysis.repeats import choose, maximal_repeats, without_overlap
+from ftax_micro.analysis.bounding.repeats import choose, maximal_repeats, without_overlap
 
 
 def symbols(text: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

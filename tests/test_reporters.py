@@ -22,8 +22,8 @@ from fake_results import (
     slope_row,
 )
 
-from ftax_micro.analysis.comparison import Comparison, compare_results
-from ftax_micro.analysis.floor_view import FloorView, floor_view
+from ftax_micro.analysis.comparing.comparison import Comparison, compare_results
+from ftax_micro.analysis.floor.view import FloorView, floor_view
 from ftax_micro.errors import UnknownNameError
 from ftax_micro.findings import Finding, FindingStatus
 from ftax_micro.records import Plan, Verdict

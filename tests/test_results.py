@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stand_in import OLD_RESULT
 
-from ftax_micro.analysis.floor_view import floor_view
+from ftax_micro.analysis.floor.view import floor_view
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.records import Correction, Data, DeviceState, Level, Measurement, Plan, Verdict
 from ftax_micro.reporters import FLOOR_REPORTERS

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_pipelines import FLOOR, US, calls, given_floor, launches, operations, work_of
 
-from ftax_micro.analysis.bounds import cuda_bounds
-from ftax_micro.analysis.pipeline import NO_CALL, CallKind
+from ftax_micro.analysis.bounding.bounds import cuda_bounds
+from ftax_micro.analysis.bounding.pipeline import NO_CALL, CallKind
+from ftax_micro.analysis.bounding.what_if import what_if
 from ftax_micro.analysis.streams import stream_places
 from ftax_micro.analysis.tracks.schedules import (
     Schedule,
@@ -19,7 +20,6 @@ from ftax_micro.analysis.tracks.schedules import (
     bound_schedules,
     predicted_schedule,
 )
-from ftax_micro.analysis.what_if import what_if
 
 
 @st.composite

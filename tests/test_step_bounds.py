@@ -14,8 +14,8 @@ from profiler_traces import annotation, call, kernel, launched
 from synthetic_pipelines import FLOOR, calls, given_floor, launches, operations
 from traced_pipelines import SYNC, US, bounds_in_truth, read, traced
 
-from ftax_micro.analysis.floor_values import FloorValues
-from ftax_micro.analysis.pipeline import NO_CALL, CallKind, least_begins, pipeline_latency
+from ftax_micro.analysis.bounding.pipeline import NO_CALL, CallKind, least_begins, pipeline_latency
+from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.traces.nsight import read_nsight_export
 from ftax_micro.analysis.traces.step_bounds import (
     NO_DEVICE,

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ftax_micro.errors import UsageError
-from ftax_micro.orchestration.latency_run import LATENCY_PLAN
-from ftax_micro.orchestration.study import load_study
+from ftax_micro.orchestration.latency.run import LATENCY_PLAN
+from ftax_micro.orchestration.latency.study import load_study
 
 PAPER = Path(__file__).parent.parent / "bench" / "paper"
 STUDY = """\

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from fake_results import absent, around, device, environment, result, row
 
-from ftax_micro.analysis.comparison import compare_results
-from ftax_micro.analysis.floor_view import floor_view
+from ftax_micro.analysis.comparing.comparison import compare_results
+from ftax_micro.analysis.floor.view import floor_view
 from ftax_micro.findings import Finding
 from ftax_micro.records import Setting
 from ftax_micro.reporters import table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from profiler_traces import Event, annotation, call, complete, launched, trace_text
 
-from ftax_micro.analysis.chain_rows import Chains
-from ftax_micro.analysis.floor_values import FloorValues, given_value
+from ftax_micro.analysis.bounding.chain_rows import Chains
+from ftax_micro.analysis.floor.values import FloorValues, given_value
 from ftax_micro.analysis.traces import chains as trace_chains
 from ftax_micro.analysis.traces.chains import TraceChains
 from ftax_micro.analysis.traces.correlation import correlate

@@ -15,8 +15,8 @@ from report_results import absent_case, case, empty, failed, forward, question, 
 from synthetic_pipelines import given_floor
 from traced_pipelines import read
 
-from ftax_micro.analysis.case_bounds import case_bounds
-from ftax_micro.analysis.floor_values import FloorValues
+from ftax_micro.analysis.bounding.cases import case_bounds
+from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.traces.step_bounds import trace_bounds
 from ftax_micro.analysis.traces.steps import profiler_steps, whole
 from ftax_micro.analysis.tracks import cases, steps

@@ -15,7 +15,7 @@ from floor_results import COSTS, floor_rows
 from profiler_traces import Event, annotation, launched, trace_text
 from test_case_chains import NAMES, named
 
-from ftax_micro.analysis.chain_rows import ChainRow
+from ftax_micro.analysis.bounding.chain_rows import ChainRow
 from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
 from ftax_micro.analysis.views.chains import VIEW, chain_text
 from ftax_micro.analysis.views.contract import Question, Source

@@ -22,10 +22,10 @@ from synthetic_pipelines import (
     work_of,
 )
 
-from ftax_micro.analysis.floor_values import FloorValues, given_value
-from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import Array, CallKind, Calls, Operations
-from ftax_micro.analysis.what_if import Change, Prediction, what_if, what_if_inline
+from ftax_micro.analysis.bounding.joint import DeviceWork
+from ftax_micro.analysis.bounding.pipeline import Array, CallKind, Calls, Operations
+from ftax_micro.analysis.bounding.what_if import Change, Prediction, what_if, what_if_inline
+from ftax_micro.analysis.floor.values import FloorValues, given_value
 
 KNOWN = given_floor()
 # Slow kernels first, then a host that is slower than they are.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ftax_micro.orchestration.latency_requests import check_modes, requests_for
-from ftax_micro.orchestration.workload_journal import Journal
-from ftax_micro.orchestration.workload_process import WorkloadProcess
+from ftax_micro.orchestration.latency.requests import check_modes, requests_for
+from ftax_micro.orchestration.workload.journal import Journal
+from ftax_micro.orchestration.workload.process import WorkloadProcess
 from ftax_micro.records import Case, Plan
 from ftax_micro.result_rules import check_case
 

@@ -21,11 +21,11 @@ from stand_in import start
 
 from ftax_micro.errors import Interrupted
 from ftax_micro.models.request import ModelRequest, own_spec
-from ftax_micro.orchestration import workload_process
 from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
-from ftax_micro.orchestration.workload_journal import Journal
-from ftax_micro.orchestration.workload_process import WorkloadProcess
-from ftax_micro.orchestration.workload_request import WorkloadRequest
+from ftax_micro.orchestration.workload import process as workload_process
+from ftax_micro.orchestration.workload.journal import Journal
+from ftax_micro.orchestration.workload.process import WorkloadProcess
+from ftax_micro.orchestration.workload.request import WorkloadRequest
 from ftax_micro.records import Case, Plan
 from ftax_micro.result_rules import check_case
 
@@ -38,8 +38,8 @@ import json, os, signal, sys, time
 from pathlib import Path
 from ftax_micro.interleaving import Block
 from ftax_micro.orchestration.child_process import end_with_parent
-from ftax_micro.orchestration.workload_job import *
-from ftax_micro.orchestration.workload_job import read_job
+from ftax_micro.orchestration.workload.job import *
+from ftax_micro.orchestration.workload.job import read_job
 from ftax_micro.records import Data
 
 folder, pipe = Path(sys.argv[1]), int(sys.argv[2])

@@ -11,12 +11,12 @@ import pytest
 from ftax_micro.devices.tracing import Trace, TracedCall, TracedOperation
 from ftax_micro.errors import Skip
 from ftax_micro.models.request import ModelRequest, own_spec
-from ftax_micro.orchestration import workload_session
-from ftax_micro.orchestration.workload_job import Message, Traced
-from ftax_micro.orchestration.workload_journal import Journal
-from ftax_micro.orchestration.workload_process import WorkloadProcess
-from ftax_micro.orchestration.workload_request import WorkloadRequest
-from ftax_micro.orchestration.workload_session import WorkloadSession
+from ftax_micro.orchestration.workload import session as workload_session
+from ftax_micro.orchestration.workload.job import Message, Traced
+from ftax_micro.orchestration.workload.journal import Journal
+from ftax_micro.orchestration.workload.process import WorkloadProcess
+from ftax_micro.orchestration.workload.request import WorkloadRequest
+from ftax_micro.orchestration.workload.session import WorkloadSession
 from ftax_micro.records import Case, Plan
 from ftax_micro.result_rules import check_case
 
@@ -29,8 +29,8 @@ CHILD = """
 import json, os, signal, sys, time
 from pathlib import Path
 from ftax_micro.interleaving import Block
-from ftax_micro.orchestration.workload_job import *
-from ftax_micro.orchestration.workload_job import read_job
+from ftax_micro.orchestration.workload.job import *
+from ftax_micro.orchestration.workload.job import read_job
 from ftax_micro.records import Data, DevicePass
 
 job, pipe = read_job(Path(sys.argv[1])), int(sys.argv[2])

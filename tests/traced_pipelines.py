@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from profiler_traces import Event, annotation, call, kernel, trace_text
 from synthetic_pipelines import FLOOR, given_floor, work_of
 
-from ftax_micro.analysis.bounds import Bounds, cuda_bounds
-from ftax_micro.analysis.pipeline import (
+from ftax_micro.analysis.bounding.bounds import Bounds, cuda_bounds
+from ftax_micro.analysis.bounding.pipeline import (
     NO_CALL,
     Array,
     CallKind,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ftax_micro.models.workload import Workload
-from ftax_micro.orchestration.workload_journal import Journal
-from ftax_micro.orchestration.workload_request import LatencyProgress, WorkloadRequest
-from ftax_micro.orchestration.workload_session import WorkloadSession
+from ftax_micro.orchestration.workload.journal import Journal
+from ftax_micro.orchestration.workload.request import LatencyProgress, WorkloadRequest
+from ftax_micro.orchestration.workload.session import WorkloadSession
 from ftax_micro.records import Case, Plan
 
 

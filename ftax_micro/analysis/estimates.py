@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ftax_micro import stats
-from ftax_micro.analysis.hinge import SweepCrossover, crossovers
+from ftax_micro.analysis.crossover.hinge import SweepCrossover, crossovers
 from ftax_micro.analysis.ladder_prediction import predict
 from ftax_micro.analysis.ladder_view import LadderRow
 from ftax_micro.records import Case

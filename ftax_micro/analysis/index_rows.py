@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftax_micro.analysis.bounds_view import case_label
+from ftax_micro.analysis.bounding.rows import case_label
 from ftax_micro.analysis.indices import (
     Indices,
     Launched,

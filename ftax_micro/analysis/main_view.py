@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ftax_micro.analysis.advisor import advise_result
-from ftax_micro.analysis.bounds_view import BoundRow, rows_of_cases
-from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
-from ftax_micro.analysis.floor_view import FloorView, floor_view
+from ftax_micro.analysis.advice.advisor import advise_result
+from ftax_micro.analysis.bounding.cases import CaseBounds, result_bounds
+from ftax_micro.analysis.bounding.rows import BoundRow, rows_of_cases
+from ftax_micro.analysis.floor.view import FloorView, floor_view
 from ftax_micro.analysis.ladder_view import LadderView, ladder_view
 from ftax_micro.analysis.latency_view import CaseSummary, LatencyView, latency_view
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ftax_micro.analysis.bounds import Bounds
-from ftax_micro.analysis.bounds_view import BoundRow, untaxed
+from ftax_micro.analysis.bounding.bounds import Bounds
+from ftax_micro.analysis.bounding.regime import Regime
+from ftax_micro.analysis.bounding.rows import BoundRow, untaxed
 from ftax_micro.analysis.machine import machine_name
-from ftax_micro.analysis.regime import Regime
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.machine_floor import machine_floors
 from ftax_micro.analysis.traces.many_steps import ManySteps, many_steps, middle

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from ftax_micro.analysis.summary import setting_text
 from ftax_micro.devices.contract import TRACER
-from ftax_micro.orchestration.point_job import PointJob, PointName
-from ftax_micro.orchestration.point_process import Begins, Ends, PointProcess
-from ftax_micro.orchestration.points import absent, reason_of
-from ftax_micro.orchestration.selection import Point
+from ftax_micro.orchestration.point.job import PointJob, PointName
+from ftax_micro.orchestration.point.measure import absent, reason_of
+from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess
+from ftax_micro.orchestration.point.selection import Point
 from ftax_micro.profilers import TRACERS
 from ftax_micro.records import Measurement, Plan
 

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Protocol
 
 import ftax_micro
-from ftax_micro.analysis.break_even import with_break_evens
+from ftax_micro.analysis.floor.break_even import with_break_evens
 from ftax_micro.analysis.summary import setting_text
 from ftax_micro.devices import open_device, resolve_devices
 from ftax_micro.devices._extension import core
@@ -27,9 +27,9 @@ from ftax_micro.orchestration.elsewhere import Deferred, measure_elsewhere, part
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.plans import check_plan
-from ftax_micro.orchestration.point_process import PointProcess
-from ftax_micro.orchestration.points import absent, measure_point, reason_of, skipped_device
-from ftax_micro.orchestration.selection import Point, Selection, select_points
+from ftax_micro.orchestration.point.measure import absent, measure_point, reason_of, skipped_device
+from ftax_micro.orchestration.point.process import PointProcess
+from ftax_micro.orchestration.point.selection import Point, Selection, select_points
 from ftax_micro.orchestration.subtraction import subtract
 from ftax_micro.orchestration.watchdog import Watchdog
 from ftax_micro.records import QUICK_PLAN, DeviceFacts, Measurement, Plan, Setting

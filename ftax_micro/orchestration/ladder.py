@@ -21,9 +21,9 @@ from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.floor import Progress
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.plans import check_plan
-from ftax_micro.orchestration.point_job import PointJob, PointName
-from ftax_micro.orchestration.point_process import Begins, PointProcess
-from ftax_micro.orchestration.points import skipped_device
+from ftax_micro.orchestration.point.job import PointJob, PointName
+from ftax_micro.orchestration.point.measure import skipped_device
+from ftax_micro.orchestration.point.process import Begins, PointProcess
 from ftax_micro.records import QUICK_PLAN, DeviceFacts, Measurement, Plan, Setting
 from ftax_micro.results import Result
 from ftax_micro.rungs import RUNGS

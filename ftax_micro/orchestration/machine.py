@@ -29,8 +29,8 @@ from ftax_micro.orchestration.child_process import (
 )
 from ftax_micro.orchestration.floor import FloorRun, Progress
 from ftax_micro.orchestration.interrupts import Interrupts
-from ftax_micro.orchestration.selection import Selection
-from ftax_micro.orchestration.workload_memory import be_first_to_go, failure_reason
+from ftax_micro.orchestration.point.selection import Selection
+from ftax_micro.orchestration.workload.memory import be_first_to_go, failure_reason
 from ftax_micro.records import QUICK_PLAN, Measurement, Plan, Record, Roofline
 from ftax_micro.roofline import measure_rooflines
 

@@ -24,11 +24,11 @@ from ftax_micro.modes import MODES
 from ftax_micro.orchestration.floor import FloorRun, Progress
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, rung_process
-from ftax_micro.orchestration.latency_requests import Task
-from ftax_micro.orchestration.latency_run import LatencyRun, Measures
-from ftax_micro.orchestration.point_process import PointProcess
-from ftax_micro.orchestration.selection import Selection
-from ftax_micro.orchestration.workload_request import LatencyProgress, WorkloadRequest
+from ftax_micro.orchestration.latency.requests import Task
+from ftax_micro.orchestration.latency.run import LatencyRun, Measures
+from ftax_micro.orchestration.point.process import PointProcess
+from ftax_micro.orchestration.point.selection import Selection
+from ftax_micro.orchestration.workload.request import LatencyProgress, WorkloadRequest
 from ftax_micro.records import QUICK_PLAN, Case, Plan, Roofline
 from ftax_micro.results import Result
 

@@ -6,7 +6,7 @@ import sys
 
 from ftax_micro.devices.contract import Device
 from ftax_micro.devices.tracing import Tracer
-from ftax_micro.orchestration import point_child
+from ftax_micro.orchestration.point import child as point_child
 from ftax_micro.rungs.ladder import LadderDevice
 
 

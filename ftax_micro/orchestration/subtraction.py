@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ftax_micro.analysis.gap import duration_correction
+from ftax_micro.analysis.floor.gap import duration_correction
 from ftax_micro.analysis.summary import setting_text
-from ftax_micro.orchestration.points import absent
-from ftax_micro.orchestration.selection import Point
+from ftax_micro.orchestration.point.measure import absent
+from ftax_micro.orchestration.point.selection import Point
 from ftax_micro.records import Measurement
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from ftax_micro.analysis.break_even import BreakEven
-from ftax_micro.analysis.closure import Closure
 from ftax_micro.analysis.core_speed import CODE as SLOWED
-from ftax_micro.analysis.floor_view import FloorView
-from ftax_micro.analysis.gap import CommonGap
+from ftax_micro.analysis.floor.break_even import BreakEven
+from ftax_micro.analysis.floor.closure import Closure
+from ftax_micro.analysis.floor.gap import CommonGap
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.analysis.summary import Summary
 from ftax_micro.records import DeviceFacts, Setting
 from ftax_micro.results import Result

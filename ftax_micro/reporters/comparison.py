@@ -8,8 +8,8 @@ import io
 import msgspec
 from rich.text import Text
 
-from ftax_micro.analysis.comparison import Comparison
-from ftax_micro.analysis.sections import ComparedRow, Section
+from ftax_micro.analysis.comparing.comparison import Comparison
+from ftax_micro.analysis.comparing.sections import ComparedRow, Section
 from ftax_micro.reporters import comparison_cells as cells
 from ftax_micro.reporters.csv import csv_number
 from ftax_micro.reporters.json import json_document

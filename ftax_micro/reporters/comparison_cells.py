@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ftax_micro.analysis.comparison import Comparison
-from ftax_micro.analysis.differences import Difference
-from ftax_micro.analysis.matching import PLAIN_SETTINGS
+from ftax_micro.analysis.comparing.comparison import Comparison
+from ftax_micro.analysis.comparing.differences import Difference
+from ftax_micro.analysis.comparing.matching import PLAIN_SETTINGS
+from ftax_micro.analysis.comparing.ratios import Ratio, RatioVerdict
+from ftax_micro.analysis.comparing.sections import ComparedRow, Section
+from ftax_micro.analysis.comparing.sides import Side
 from ftax_micro.analysis.quantities.contract import Value
-from ftax_micro.analysis.ratios import Ratio, RatioVerdict
-from ftax_micro.analysis.sections import ComparedRow, Section
-from ftax_micro.analysis.sides import Side
 from ftax_micro.records import Setting
 from ftax_micro.reporters.cells import shown_part
 from ftax_micro.units import Digits, decimals_for, digits_for

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.analysis.summary import Summary
 
 _COLUMNS = (

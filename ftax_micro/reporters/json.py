@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.findings import Finding
 from ftax_micro.results import encode_result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.findings import Finding
 from ftax_micro.reporters import cells, finding_cells
 from ftax_micro.reporters.printable import markdown_text

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.findings import Finding
 from ftax_micro.reporters import cells, finding_cells
 from ftax_micro.reporters.fitted import fitted_table

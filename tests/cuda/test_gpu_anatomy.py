@@ -12,7 +12,7 @@ from __future__ import annotations
 import pytest
 from gpu import floor, headline_s, row
 
-from ftax_micro.analysis.closure import closure_check
+from ftax_micro.analysis.floor.closure import closure_check
 from ftax_micro.analysis.summary import summarise
 from ftax_micro.records import Setting
 from ftax_micro.results import Result

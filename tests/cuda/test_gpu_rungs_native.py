@@ -19,7 +19,7 @@ US = 1e-6
 RUNGS = """
 import json, math
 from ftax_micro import _core, stats
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Plan
 from ftax_micro.rungs.ladder import LadderDevice
 

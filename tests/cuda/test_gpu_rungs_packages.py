@@ -20,7 +20,7 @@ LAUNCHING = ("cuda_core", "cupy_raw_kernel", "numba", "triton_cached", "triton_j
 MEASURED = """
 import contextlib, io, json, warnings
 from ftax_micro import stats
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Plan
 from ftax_micro.rungs.ladder import LadderDevice
 

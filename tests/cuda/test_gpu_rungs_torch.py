@@ -20,7 +20,7 @@ NAMES = ("torchscript", *PYTHON, "torch_compile_op")
 RUNGS = """
 import json
 from ftax_micro import stats
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Plan
 from ftax_micro.rungs.ladder import LadderDevice
 

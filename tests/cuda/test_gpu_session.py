@@ -44,7 +44,7 @@ SESSION = """
 import ctypes, json, os
 from ftax_micro import _core
 from ftax_micro.devices.cuda import CudaDevice
-from ftax_micro.orchestration.points import measure_point
+from ftax_micro.orchestration.point.measure import measure_point
 from ftax_micro.records import Plan
 
 plan = Plan(min_samples=5, min_time_s=0, timeout_s=0.1, warmup_time_s=0)

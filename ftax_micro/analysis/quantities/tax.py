@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import msgspec
 
-from ftax_micro.analysis.bounds import Bound, Bounds
-from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
+from ftax_micro.analysis.bounding.bounds import Bound, Bounds
+from ftax_micro.analysis.bounding.cases import CaseBounds, result_bounds
 from ftax_micro.analysis.quantities.contract import Kind, Quantity, Value
 from ftax_micro.analysis.quantities.latency import (
     case_alike,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ftax_micro.analysis.advice import Advice, NoAdvice
-from ftax_micro.analysis.advice_text import sentence, together
-from ftax_micro.analysis.advisor import advise_steps
-from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.advice.advisor import advise_steps
+from ftax_micro.analysis.advice.contract import Advice, NoAdvice
+from ftax_micro.analysis.advice.text import sentence, together
+from ftax_micro.analysis.bounding.cases import CaseBounds
 from ftax_micro.analysis.report.material import Material, Materials, TraceMaterial, device_title
 from ftax_micro.analysis.report.page import Section
 from ftax_micro.units import format_seconds

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ftax_micro.analysis.bounds_view import BoundRow, case_label, rows_of_cases
-from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.bounding.cases import CaseBounds
+from ftax_micro.analysis.bounding.rows import BoundRow, case_label, rows_of_cases
 from ftax_micro.analysis.latency_view import workload_sizes
 from ftax_micro.analysis.report.figure import Axis, Figure, Series, slug
 from ftax_micro.analysis.report.material import Material, Materials, TraceMaterial

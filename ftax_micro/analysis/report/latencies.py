@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from ftax_micro.analysis.bounds_view import case_label
-from ftax_micro.analysis.hinge import SweepCrossover
+from ftax_micro.analysis.bounding.rows import case_label
+from ftax_micro.analysis.crossover.hinge import SweepCrossover
 from ftax_micro.analysis.latency_view import CaseSummary
 from ftax_micro.analysis.report.figure import Axis, Figure, Rule, Series, slug
 from ftax_micro.analysis.report.material import Material, Materials

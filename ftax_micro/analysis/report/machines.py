@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ftax_micro.analysis.bounds_view import case_label
+from ftax_micro.analysis.bounding.rows import case_label
 from ftax_micro.analysis.report.layers import shown
 from ftax_micro.analysis.report.material import Material, Materials
 from ftax_micro.analysis.report.page import Section

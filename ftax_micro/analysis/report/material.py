@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ftax_micro.analysis.advice import Advice
-from ftax_micro.analysis.advisor import advise_result
-from ftax_micro.analysis.bounds_view import BoundRow
-from ftax_micro.analysis.case_bounds import CaseBounds
-from ftax_micro.analysis.floor_view import FloorView, floor_view
-from ftax_micro.analysis.hinge import SweepCrossover, crossovers
+from ftax_micro.analysis.advice.advisor import advise_result
+from ftax_micro.analysis.advice.contract import Advice
+from ftax_micro.analysis.bounding.cases import CaseBounds
+from ftax_micro.analysis.bounding.rows import BoundRow
+from ftax_micro.analysis.crossover.hinge import SweepCrossover, crossovers
+from ftax_micro.analysis.floor.view import FloorView, floor_view
 from ftax_micro.analysis.ladder_view import LadderView, ladder_view
 from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases
 from ftax_micro.analysis.trace_rows import rows_of_trace

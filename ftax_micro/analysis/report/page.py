@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.analysis.ladder_view import LadderView
 from ftax_micro.analysis.report.figure import Figure
 from ftax_micro.analysis.sheet import Sheet

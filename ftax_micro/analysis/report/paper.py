@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ftax_micro.analysis.paper_checks import Check, check_paper
-from ftax_micro.analysis.paper_evidence import Statement
+from ftax_micro.analysis.paper.checks import Check, check_paper
+from ftax_micro.analysis.paper.evidence import Statement
 from ftax_micro.analysis.report.material import Materials
 from ftax_micro.analysis.report.page import Section
 from ftax_micro.analysis.sheet import Column, Row, Sheet

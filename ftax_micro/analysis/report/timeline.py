@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from ftax_micro.analysis.bounds_view import case_label
+from ftax_micro.analysis.bounding.rows import case_label
 from ftax_micro.analysis.report.figure import Axis, Figure, Series, slug
 from ftax_micro.analysis.report.material import Material, Materials
 from ftax_micro.analysis.report.page import Section

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftax_micro import stats
-from ftax_micro.analysis.chain_rows import (
+from ftax_micro.analysis.bounding.chain_rows import (
     NO_REPEAT,
     NOTHING_SAVED,
     Chains,
@@ -23,16 +23,16 @@ from ftax_micro.analysis.chain_rows import (
     ranked,
     why_no_chains,
 )
-from ftax_micro.analysis.chains import Chain, Launched, by_stream, find_chains
-from ftax_micro.analysis.floor_values import FloorValues
-from ftax_micro.analysis.pipeline import NO_CALL, Booleans, Floor
+from ftax_micro.analysis.bounding.chains import Chain, Launched, by_stream, find_chains
+from ftax_micro.analysis.bounding.pipeline import NO_CALL, Booleans, Floor
+from ftax_micro.analysis.bounding.what_if import saved_by_fusion
+from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import NONE, Calls, Ints, Trace
 from ftax_micro.analysis.traces.nesting import Nesting, look_up, nest
 from ftax_micro.analysis.traces.step_bounds import NO_DEVICE, NOTHING, without_wait
 from ftax_micro.analysis.traces.step_work import StepWorks
 from ftax_micro.analysis.traces.steps import Step
-from ftax_micro.analysis.what_if import saved_by_fusion
 
 # A step is a forward of the model each; more of them say the same.
 MOST_STEPS = 50

@@ -5,7 +5,7 @@ A trace names its GPUs at best, and numbers them as its process saw them.
 
 from __future__ import annotations
 
-from ftax_micro.analysis.floor_values import FloorValues, floor_values
+from ftax_micro.analysis.floor.values import FloorValues, floor_values
 from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.own_floor import own_floors

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftax_micro import stats
-from ftax_micro.analysis.bounds import Bound, Bounds, Path
-from ftax_micro.analysis.regime import Regime
+from ftax_micro.analysis.bounding.bounds import Bound, Bounds, Path
+from ftax_micro.analysis.bounding.regime import Regime
 from ftax_micro.analysis.traces.step_bounds import (
     Saturation,
     StepBounds,

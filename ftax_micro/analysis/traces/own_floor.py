@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ftax_micro.analysis.floor_values import FloorValue, FloorValues, given_value
-from ftax_micro.analysis.pipeline import Array, CallKind, Integers
+from ftax_micro.analysis.bounding.pipeline import Array, CallKind, Integers
+from ftax_micro.analysis.floor.values import FloorValue, FloorValues, given_value
 from ftax_micro.analysis.traces.correlation import Correlation, queue_depths
 from ftax_micro.analysis.traces.events import NS, Ints, Trace
 from ftax_micro.analysis.traces.events import CallKind as TracedKind

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ftax_micro.analysis.bounds import Bounds, bounds_of
-from ftax_micro.analysis.floor_values import FloorValue, FloorValues, given_value
-from ftax_micro.analysis.pipeline import Array
-from ftax_micro.analysis.plausible import impossible_clock, impossible_latency
-from ftax_micro.analysis.regime import LINE, Regime, regime
+from ftax_micro.analysis.bounding.bounds import Bounds, bounds_of
+from ftax_micro.analysis.bounding.pipeline import Array
+from ftax_micro.analysis.bounding.plausible import impossible_clock, impossible_latency
+from ftax_micro.analysis.bounding.regime import LINE, Regime, regime
+from ftax_micro.analysis.floor.values import FloorValue, FloorValues, given_value
 from ftax_micro.analysis.traces.correlation import correlate
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.own_floor import own_floors

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ftax_micro import stats
-from ftax_micro.analysis.floor_values import FloorValues
+from ftax_micro.analysis.bounding.what_if import Change, Prediction, saved_once
+from ftax_micro.analysis.bounding.what_if_cases import WhatIf
+from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.step_bounds import NO_DEVICE, NOTHING, without_wait
 from ftax_micro.analysis.traces.step_work import StepWork, StepWorks
 from ftax_micro.analysis.traces.steps import Step
-from ftax_micro.analysis.what_if import Change, Prediction, saved_once
-from ftax_micro.analysis.what_if_cases import WhatIf
 from ftax_micro.stats import Estimate
 
 # A step is a forward of the model each; more of them say the same.

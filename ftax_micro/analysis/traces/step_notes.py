@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ftax_micro.analysis.bounds import Bounds
+from ftax_micro.analysis.bounding.bounds import Bounds
 from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import NS, SpanKind, Trace
 from ftax_micro.analysis.traces.step_work import StepWork

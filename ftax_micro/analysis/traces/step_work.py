@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ftax_micro.analysis import pipeline
-from ftax_micro.analysis.floor_values import FloorValues
-from ftax_micro.analysis.joint import DeviceWork, Joint
-from ftax_micro.analysis.pipeline import NO_CALL, Array, Calls, Integers, Operations
+from ftax_micro.analysis.bounding import pipeline
+from ftax_micro.analysis.bounding.joint import DeviceWork, Joint
+from ftax_micro.analysis.bounding.pipeline import NO_CALL, Array, Calls, Integers, Operations
+from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.streams import overlapping
 from ftax_micro.analysis.traces.correlation import Correlation
 from ftax_micro.analysis.traces.events import NONE, NS, CallKind, Ints, Kinds, OperationKind, Trace

@@ -12,10 +12,10 @@ from functools import partial
 
 import numpy as np
 
-from ftax_micro.analysis.bounds_view import case_label
-from ftax_micro.analysis.case_bounds import NO_STREAM, CaseBounds, device_work, run_order
-from ftax_micro.analysis.floor_values import FloorValues
-from ftax_micro.analysis.joint import DeviceWork
+from ftax_micro.analysis.bounding.cases import NO_STREAM, CaseBounds, device_work, run_order
+from ftax_micro.analysis.bounding.joint import DeviceWork
+from ftax_micro.analysis.bounding.rows import case_label
+from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.tracks.contract import (
     NONE,
     NOTHING,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ftax_micro.analysis.case_bounds import result_bounds
-from ftax_micro.analysis.floor_values import floor_values
+from ftax_micro.analysis.bounding.cases import result_bounds
+from ftax_micro.analysis.floor.values import floor_values
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.tracks import cases, steps
 from ftax_micro.analysis.tracks.contract import Planned

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ftax_micro.analysis.bounds import Bound, Bounds
-from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import CallKind, Floor
-from ftax_micro.analysis.regime import Regime
+from ftax_micro.analysis.bounding.bounds import Bound, Bounds
+from ftax_micro.analysis.bounding.joint import DeviceWork
+from ftax_micro.analysis.bounding.pipeline import CallKind, Floor
+from ftax_micro.analysis.bounding.regime import Regime
 from ftax_micro.analysis.tracks.contract import (
     NONE,
     NOTHING,

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ftax_micro.analysis.bound_models import BOUNDS, bound_model
-from ftax_micro.analysis.bounds import Bounds
-from ftax_micro.analysis.joint import DeviceWork
-from ftax_micro.analysis.pipeline import (
+from ftax_micro.analysis.bounding.bounds import Bounds
+from ftax_micro.analysis.bounding.joint import DeviceWork
+from ftax_micro.analysis.bounding.models import BOUNDS, bound_model
+from ftax_micro.analysis.bounding.pipeline import (
     NO_CALL,
     Array,
     CallKind,

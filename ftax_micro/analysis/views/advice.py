@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ftax_micro.analysis.advice import Advice, BestMode, FreeSize, NoAdvice
-from ftax_micro.analysis.advice_text import STEP, no_advice, sentence, together
-from ftax_micro.analysis.advisor import advise_result, advise_steps
+from ftax_micro.analysis.advice.advisor import advise_result, advise_steps
+from ftax_micro.analysis.advice.contract import Advice, BestMode, FreeSize, NoAdvice
+from ftax_micro.analysis.advice.text import STEP, no_advice, sentence, together
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
 from ftax_micro.analysis.trace_rows import rows_of_trace
 from ftax_micro.analysis.views.contract import Question, View

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ftax_micro.analysis.bounds_view import BoundRow, rows_of_cases
+from ftax_micro.analysis.bounding.rows import BoundRow, rows_of_cases
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source, one_source
 from ftax_micro.analysis.trace_rows import TraceRows, rows_of_trace
 from ftax_micro.analysis.views.contract import Question, View

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ftax_micro.analysis.bounds_view import case_label
-from ftax_micro.analysis.chain_rows import STREAMS, ChainRow, Chains, case_chains
-from ftax_micro.analysis.chains import LEAST_REPEATS, LONGEST
-from ftax_micro.analysis.floor_values import FloorValues, floor_values
+from ftax_micro.analysis.bounding.chain_rows import STREAMS, ChainRow, Chains, case_chains
+from ftax_micro.analysis.bounding.chains import LEAST_REPEATS, LONGEST
+from ftax_micro.analysis.bounding.rows import case_label
+from ftax_micro.analysis.floor.values import FloorValues, floor_values
 from ftax_micro.analysis.names import kernel_name, legible
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
 from ftax_micro.analysis.traces.chains import TraceChains

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from ftax_micro.analysis.case_bounds import CaseBounds, result_bounds
+from ftax_micro.analysis.bounding.cases import CaseBounds, result_bounds
 from ftax_micro.analysis.ladder_view import LadderRow, ladder_rows
 from ftax_micro.analysis.machine import machine_name, same_machine
 from ftax_micro.analysis.sheet import Sheet

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ftax_micro.analysis.hinge import Crossover, SweepCrossover, crossovers
+from ftax_micro.analysis.crossover.hinge import Crossover, SweepCrossover, crossovers
+from ftax_micro.analysis.crossover.sweeps import Sweep
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
-from ftax_micro.analysis.sweeps import Sweep
 from ftax_micro.analysis.views.contract import Question, View
 from ftax_micro.analysis.views.reasons import Subject, reason_lines, traces_aside
 from ftax_micro.units import format_seconds

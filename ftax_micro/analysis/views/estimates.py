@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from ftax_micro.analysis.bounds_view import case_label
-from ftax_micro.analysis.case_bounds import CaseBounds
+from ftax_micro.analysis.bounding.cases import CaseBounds
+from ftax_micro.analysis.bounding.rows import case_label
 from ftax_micro.analysis.estimates import Agreement, FrameworkTime, FrameworkTimes, framework_times
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
 from ftax_micro.analysis.views.contract import Models, Question, View

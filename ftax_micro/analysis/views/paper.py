@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ftax_micro.analysis.paper_checks import Check, check_paper
-from ftax_micro.analysis.paper_evidence import Statement
-from ftax_micro.analysis.paper_figures import PAPER
+from ftax_micro.analysis.paper.checks import Check, check_paper
+from ftax_micro.analysis.paper.evidence import Statement
+from ftax_micro.analysis.paper.figures import PAPER
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
 from ftax_micro.analysis.views.contract import Question, View
 from ftax_micro.analysis.views.reasons import traces_aside

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ftax_micro.analysis.bounds_view import case_label
+from ftax_micro.analysis.bounding.rows import case_label
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
 from ftax_micro.analysis.splits import Split, splits
 from ftax_micro.analysis.views.contract import Question, View

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ftax_micro.analysis.bounds_view import case_label
+from ftax_micro.analysis.bounding.rows import case_label
+from ftax_micro.analysis.bounding.what_if_cases import CaseChanges, WhatIf, what_ifs
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, named_source
 from ftax_micro.analysis.traces.correlation import correlate
 from ftax_micro.analysis.traces.machine_floor import charged_floors
 from ftax_micro.analysis.traces.step_changes import StepChanges, step_changes
 from ftax_micro.analysis.views.contract import Question, View
 from ftax_micro.analysis.views.reasons import Subject, reason_lines
-from ftax_micro.analysis.what_if_cases import CaseChanges, WhatIf, what_ifs
 from ftax_micro.units import format_seconds
 
 COLUMNS = (

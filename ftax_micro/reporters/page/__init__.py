@@ -15,7 +15,7 @@ from functools import cache
 from importlib.resources import files
 from string import Template
 
-from ftax_micro.analysis.floor_view import FloorView
+from ftax_micro.analysis.floor.view import FloorView
 from ftax_micro.analysis.report.figure import Figure
 from ftax_micro.analysis.report.page import Page, Section
 from ftax_micro.errors import FtaxError, MissingPackageError

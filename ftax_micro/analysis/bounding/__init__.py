@@ -1,0 +1,1 @@
+"""The pipeline model: bounds, framework tax, regime, and what would change them."""

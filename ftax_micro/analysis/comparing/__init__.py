@@ -1,0 +1,1 @@
+"""Results side by side: what pairs with what, by what ratio, beyond doubt or not."""

@@ -1,0 +1,1 @@
+"""Where a latency stops being flat: sweeps and hinge fits."""

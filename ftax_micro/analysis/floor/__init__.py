@@ -1,0 +1,1 @@
+"""The rows of a launch floor and what follows from them."""

@@ -1,0 +1,1 @@
+"""The paper's findings and tables beside what was measured."""

@@ -1,0 +1,1 @@
+"""One row or rung at one setting, here or in a process of its own."""

@@ -1,0 +1,1 @@
+"""One workload in all its modes, measured in processes of its own."""
