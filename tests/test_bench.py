@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from ftax_micro.records import Case, Data, Plan
+from ftax_micro.records import Case, Data, DeviceState, Plan
 
 BENCH = Path(__file__).resolve().parent.parent / "bench"
 
@@ -210,17 +210,23 @@ def test_the_spread_of_a_mode_is_that_of_its_medians(
     script = bench("latency_repeatability")
     case = functools.partial(Case, model="m", device="cpu", dtype="fp32")
     runs = iter([2.0, 2.2, 2.1])
+    quiet, slowed = (DeviceState(fixed_work_s={"0": work_s}) for work_s in (1e-9, 2e-9))
 
     def measured(_chosen: object) -> list[Case]:
-        data = Data(estimate="median", stop_reason="interval", samples=[next(runs)] * 9)
+        # Twenty forwards as they are, and as many that a neighbour slowed.
+        samples = [next(runs)] * 20 + [9.0] * 20
+        data = Data(estimate="median", stop_reason="interval", samples=samples)
+        states = [(quiet, quiet), (quiet, slowed)]
         return [
-            case(mode="eager", status="ok", latency=data, blocks=[9]),
+            case(mode="eager", status="ok", latency=data, blocks=[20, 20], states=states),
             case(mode="other", status="skipped", reason="not here"),
         ]
 
     monkeypatch.setattr(script, "measured_by", measured)
     eager, other = script.repeated(3, [])
-    assert eager.samples == {"ours": [2.0, 2.2, 2.1]}
+    assert eager.samples["ours"] == [2.0, 2.2, 2.1]
+    assert eager.samples["all"] == pytest.approx([5.5, 5.6, 5.55])
+    assert [each.what for each in eager.figures] == ["spread of 3 undisturbed", "of all 3"]
     assert eager.figures[0].value == pytest.approx(0.1)
     assert bench("rows").verdict(eager) == "not met"
     assert (other.status, other.reason) == ("skipped", "not here")

@@ -11,6 +11,7 @@ longer, and hand-overs, through one cache, less.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -68,6 +69,18 @@ def typical_slowdown(slowdowns: Sequence[float], blocks: Sequence[int]) -> float
     if not slowdowns:
         return None
     return median(each for each, n in zip(slowdowns, blocks, strict=True) for _ in range(n))
+
+
+def undisturbed_samples(case: Case, slowdowns: Sequence[float]) -> list[float]:
+    """Seconds per forward of the blocks of `case` beside which no core was slowed."""
+    samples = iter(case.latency.samples if case.latency else ())
+    blocks = [list(itertools.islice(samples, size)) for size in case.blocks]
+    return [
+        value
+        for block, slowdown in zip(blocks, slowdowns, strict=True)
+        for value in block
+        if not is_slowed(slowdown)
+    ]
 
 
 def slowed_blocks_verdict(slowdowns: Sequence[float], blocks: Sequence[int]) -> list[Verdict]:

@@ -13,6 +13,7 @@ from ftax_micro.analysis.core_speed import (
     is_slowed,
     slowed_blocks_verdict,
     typical_slowdown,
+    undisturbed_samples,
 )
 from ftax_micro.records import Case, Data, Measurement, Verdict
 from ftax_micro.results import Result
@@ -126,15 +127,7 @@ def _estimate(data: Data | None, confidence: float) -> Estimate | None:
 def _undisturbed(case: Case, slowdowns: Sequence[float], confidence: float) -> Estimate | None:
     if case.latency is None or not 0 < sum(map(is_slowed, slowdowns)) < len(slowdowns):
         return None
-    samples = iter(case.latency.samples)
-    taken = [list(itertools.islice(samples, size)) for size in case.blocks]
-    quiet = [
-        value
-        for block, slowdown in zip(taken, slowdowns, strict=True)
-        for value in block
-        if not is_slowed(slowdown)
-    ]
-    return stats.median_interval(quiet, confidence)
+    return stats.median_interval(undisturbed_samples(case, slowdowns), confidence)
 
 
 def _speedup(reference: Case | None, case: Case, confidence: float) -> Estimate | None:
