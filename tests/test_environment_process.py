@@ -114,7 +114,7 @@ def test_a_profile_function_is_a_hook(tmp_path: Path) -> None:
 def test_a_command_line_is_kept_without_where_its_program_lies(
     program: str, typed: list[str]
 ) -> None:
-    package = Path(module.__file__).resolve().parent
+    package = Path(module.__file__).resolve().parents[1]
     argv = [program.format(package=package), "--quick", "-o", "floor.json"]
     assert typed_command(argv) == [*typed, "--quick", "-o", "floor.json"]
 
