@@ -78,6 +78,7 @@ SETUPS = (
     Setup("one launch", launches=1, durations=0.05),
     Setup("100 launches", launches=100, durations=0.05),
     Setup("1,000 launches", launches=1000, durations=0.05),
+    Setup("durations alone, 1,000 launches", launches=1000, latency=1e-5, durations=0.05, floor=0),
 )
 CPU_SETUPS = (("100 samples", 0.02, 100), ("30 samples", 0.02, 30), ("much noise", 0.5, 100))
 
