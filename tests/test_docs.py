@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 from documents import FOLDER, NEEDS_CUDA, NOT_RUN, Block, blocks, commands, pages
-from profiler_traces import complete, launched, trace_text
+from profiler_traces import launched, trace_text
 from stand_in import NO_CUDA
 
 from ftax_micro.__main__ import COMMANDS
 from ftax_micro.analysis.traces.events import Trace
 from ftax_micro.analysis.traces.formats import read_trace
-from ftax_micro.analysis.traces.per_operation import per_operation
 from ftax_micro.analysis.traces.steps import analyse_steps, whole
 from ftax_micro.analysis.views import VIEWS
 
@@ -169,17 +168,6 @@ def test_the_example_of_idle_time_by_cause_holds(tmp_path: Path) -> None:
     assert idle == {"not launched": 4, "launching": 2, "waiting": 4, "synchronising": 0, "other": 0}
     assert step.launch_delays_s[1] * 1e6 == pytest.approx(4)
     assert step.queue_depths.tolist()[1] == 0
-
-
-def test_the_example_of_exposed_time_holds(tmp_path: Path) -> None:
-    ops = [complete("cpu_op", "aten::view", 90, 16), complete("cpu_op", "aten::mm", 106, 4)]
-    trace = traced(tmp_path, *launched(1, 0, 5, 10, 90), *ops, *launched(2, 108, 2, 112, 9))
-    rows = {row.op: row for row in per_operation(trace, analyse_steps(trace, whole(trace))).rows}
-    assert rows["aten::view"].exposed_s * 1e6 == pytest.approx(6)
-    mm = rows["aten::mm"]
-    times = (mm.exposed_s, mm.dispatch_s, mm.launch_s, mm.delay_s)
-    assert times == pytest.approx([4e-6, 2e-6, 2e-6, 2e-6])
-    assert (mm.calls, mm.launches, mm.operations) == (1, 1, 1)
 
 
 def test_every_column_is_explained() -> None:

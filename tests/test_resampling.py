@@ -8,6 +8,7 @@ from fake_results import slope_row
 
 from ftax_micro import stats
 from ftax_micro.analysis.resampling import (
+    draw_counts,
     drawn_places,
     headline_draw,
     median_draw,
@@ -63,8 +64,9 @@ def test_drawing_in_pieces_is_drawing_at_once(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize("forwards", [1, 2, 5, 20])
 def test_places_are_the_medians_of_drawn_forwards(forwards: int) -> None:
     samples = np.random.default_rng(0).gamma(2.0, size=(forwards, 6))
-    chosen = np.random.default_rng(1).integers(0, forwards, (forwards, 40))
-    wanted = np.median(samples[chosen], axis=0)
+    counts = np.tile(draw_counts(forwards), (40, 1))
+    times = np.random.default_rng(1).permuted(counts, axis=1)
+    wanted = np.array([np.median(np.repeat(samples, each, axis=0), axis=0) for each in times])
     found = drawn_places(samples, 40, np.random.default_rng(1))
     middle = wanted.mean(axis=0)
     # Spread by one factor about their mean.
@@ -73,6 +75,26 @@ def test_places_are_the_medians_of_drawn_forwards(forwards: int) -> None:
     )
     assert 1.0 <= factor < 5.0
     assert found == pytest.approx(middle + (wanted - middle) * factor)
+
+
+@pytest.mark.parametrize("forwards", [1, 2, 3, 4, 20, 100, 1023])
+def test_as_many_forwards_as_there_are_are_drawn(forwards: int) -> None:
+    counts = draw_counts(forwards)
+    assert counts.size == counts.sum() == forwards
+    assert counts.min() == (0 if forwards > 1 else 1)
+    # Of random draws, the variance of the counts is 1 - 1 / forwards.
+    assert np.mean((counts - 1) ** 2) == pytest.approx(1 - 1 / forwards, abs=0.5)
+
+
+def test_places_do_not_spread_together_by_how_far_they_are_off() -> None:
+    """Resamples of any counts would spread 1.5 times as much."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(20):
+        sums = drawn_places(rng.gamma(2.0, size=(20, 1000)), 400, rng).sum(axis=1)
+        found.append(np.std(sums))
+    real = [np.median(rng.gamma(2.0, size=(20, 1000)), axis=0).sum() for _ in range(400)]
+    assert 1.0 <= np.mean(found) / np.std(real) <= 1.3
 
 
 def test_an_interval_holds_its_value() -> None:
