@@ -44,7 +44,8 @@ options:
 options of the main job:
   --device NAME    cpu, cuda, cuda:N or auto: a GPU if one can be used (default)
   -o FILE          save everything, raw samples included, as JSON; --force replaces
-                   an existing FILE
+                   an existing FILE; fields like {{host}} in its name are filled in
+                   (launch_floor --help lists them)
   --report PAGE    where to write the report (default: beside FILE as .html, else
                    among the temporary files)
   --format NAME    table, json or markdown (default: table)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from ftax_micro.errors import ERROR_PREFIX, FtaxError, Interrupted, OutputError, UsageError
+from ftax_micro.file_names import FIELDS
 from ftax_micro.units import parse_seconds
 
 if TYPE_CHECKING:
@@ -220,6 +221,12 @@ def add_sampling_options(
 def add_output_options(group: argparse._ArgumentGroup, *more_formats: str) -> None:
     """The options of every command that saves what it measured."""
     formats = ", ".join(["table", "csv", "json", *more_formats])
+    fields = "\n".join(f"  {'{' + name + '}':<13} {what}" for name, what in FIELDS.items())
+    group.description = f"""\
+What stands in braces in FILE is filled in; folders named so are made:
+{fields}
+{{{{ and }}}} are braces. Of the ranks on a node one measures, unless FILE has {{rank}} or
+{{local_rank}}."""
     group.add_argument(
         "-o",
         "--output",
@@ -249,23 +256,6 @@ def measured_and_shown(
     if late:
         message(f"ftax-micro: {late}, when all was measured; it is shown")
     return result, code or (late.exit_code if late else 0)
-
-
-def save_output(result: Result, args: argparse.Namespace) -> int:
-    """Save `result` where asked; where that fails, elsewhere. 0 or the error's exit code."""
-    from ftax_micro.results import rescue_result, save_result
-
-    if not args.output:
-        return 0
-    try:
-        save_result(result, args.output, force=args.force)
-    except FtaxError as error:
-        message(f"{ERROR_PREFIX}{error}")
-        with contextlib.suppress(FtaxError):
-            message(f"ftax-micro: the result was kept in {rescue_result(result)}")
-        return error.exit_code
-    message(f"saved {args.output}")
-    return 0
 
 
 def sampling_plan(args: argparse.Namespace) -> Plan:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli
+from ftax_micro import cli, outputs
 from ftax_micro.dispatch_ladder_options import build_parser, check_options
 from ftax_micro.errors import UsageError
 
@@ -30,6 +30,8 @@ def command(argv: Sequence[str] | None = None) -> int:
     if args.list:
         return _list_rungs(args.format)
     models = _load(args.predict, "model_latency") if args.predict else None
+    if not args.show and outputs.left_to_another_rank(args.output):
+        return 0
     _check_picture(args)
     show = functools.partial(_show, models=models, args=args)
     if args.show:
@@ -78,6 +80,7 @@ def _check_picture(args: argparse.Namespace) -> None:
         from ftax_micro.reporters.ladder_picture import check_picture
         from ftax_micro.results import check_output
 
+        args.picture = outputs.named_file(args.picture, None, "--picture")
         check_picture(args.picture)
         check_output(args.picture, force=args.force)
 
@@ -88,18 +91,20 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.ladder import LadderRun, rung_process, select_ladder
     from ftax_micro.progress import TerminalProgress
-    from ftax_micro.results import check_output
 
     plan = _plan(args)
     selection = select_ladder(args.device, args.rung)
-    if args.output:
-        check_output(args.output, force=args.force)
-    environment = capture_environment(command=sys.argv, build_id=core().source_digest)
+    output = outputs.open_output(args.output, selection.devices, force=args.force)
+    environment = capture_environment(
+        command=sys.argv,
+        build_id=core().source_digest,
+        together=outputs.ranks_together(args.output),
+    )
     measures = rung_process(plan, interrupts, args.watchdog)
     with TerminalProgress() as progress:
         run = LadderRun(selection, plan, environment, measures, progress, args.processes)
         result = run.run()
-    code = cli.save_output(result, args)
+    code = output.save(result)
     if interrupts.pending:
         rows = sum(row.data is not None for row in result.rungs)
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rungs measured")

@@ -136,6 +136,24 @@ class GpuFacts(Facts, frozen=True, kw_only=True):
     processes: list[GpuProcess] | None = None
 
 
+class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the launcher (``srun``, ``mpirun``, ``torchrun`` …) says of this process.
+
+    `rank` is its number among all, `local_rank` among those of its node, both from 0; `size` and
+    `local_size` are how many there are, `node` is the number of its node. `job` is what the
+    scheduler calls the job. `together` ranks of this node measured at the same time.
+    """
+
+    launcher: str
+    rank: int
+    size: int | None = None
+    local_rank: int | None = None
+    local_size: int | None = None
+    node: int | None = None
+    job: str | None = None
+    together: int = 1
+
+
 class ProcessFacts(Facts, frozen=True, kw_only=True):
     """This process: what it runs on and what watches it.
 
@@ -143,6 +161,7 @@ class ProcessFacts(Facts, frozen=True, kw_only=True):
     `preloaded` are libraries forced in by ``LD_PRELOAD`` or the system's preload file; `watchers`
     are mapped libraries of tracers, profilers and sanitizers; `debugger` is the ptrace parent;
     `python_hooks` are trace and profile functions and monitoring tools of the interpreter.
+    `launch` is None where no launcher of parallel programs started it.
     """
 
     python_version: str
@@ -157,6 +176,7 @@ class ProcessFacts(Facts, frozen=True, kw_only=True):
     python_hooks: list[str] = []
     scheduler: str | None = None
     nice: int | None = None
+    launch: LaunchFacts | None = None
 
 
 class Environment(Facts, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli
+from ftax_micro import cli, outputs
 from ftax_micro.errors import ERROR_PREFIX, UsageError
 from ftax_micro.launch_floor_options import build_parser, refuse_measuring
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ftax_micro.orchestration.floor import FloorRun
     from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.orchestration.point.selection import Selection
+    from ftax_micro.outputs import Output
     from ftax_micro.progress import TerminalProgress
     from ftax_micro.records import Plan, Setting
     from ftax_micro.results import Result
@@ -40,6 +41,8 @@ def command(argv: Sequence[str] | None = None) -> int:
     if args.show:
         result, code = _load(args.show), 0
         show(result)
+    elif outputs.left_to_another_rank(args.output):
+        return 0
     else:
         result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
     return code or _verdict(result)
@@ -73,16 +76,14 @@ def _load(path: Path) -> Result:
 
 def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
     """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
-    from ftax_micro.results import check_output
-
     plan = cli.sampling_plan(args)
-    if args.output:
-        check_output(args.output, force=args.force)
+    devices = _devices(args.device)  # one that is not there is one error, not one a process
+    output = outputs.open_output(args.output, devices, force=args.force)
     if args.processes > 1:
         result = _in_processes(args, interrupts)
     else:
-        result = _here(args, plan, interrupts)
-    code = cli.save_output(result, args)
+        result = _here(args, devices, output, plan, interrupts)
+    code = output.save(result)
     if interrupts.pending:
         rows = sum(m.data is not None for m in result.measurements)
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rows measured")
@@ -93,7 +94,13 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
     return result, code
 
 
-def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Result:
+def _here(
+    args: argparse.Namespace,
+    devices: Sequence[str],
+    output: Output,
+    plan: Plan,
+    interrupts: Interrupts,
+) -> Result:
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.floor import FloorRun
@@ -102,12 +109,16 @@ def _here(args: argparse.Namespace, plan: Plan, interrupts: Interrupts) -> Resul
     from ftax_micro.progress import TerminalProgress
 
     by_name = args.device != "all"
-    selection = Selection(_devices(args.device), args.probe, args.axis, by_name)
-    environment = capture_environment(command=sys.argv, build_id=core().source_digest)
+    selection = Selection(devices, args.probe, args.axis, by_name)
+    environment = capture_environment(
+        command=sys.argv,
+        build_id=core().source_digest,
+        together=outputs.ranks_together(args.output),
+    )
     _refuse_untrusted(args, selection, environment)
     with TerminalProgress() as progress:
         run = FloorRun(selection, plan, environment, progress=progress, interrupts=interrupts)
-        leave = functools.partial(_leave_hung, run, args, progress)
+        leave = functools.partial(_leave_hung, run, args.format, output, progress)
         run.watchdog = Watchdog(leave, plan.timeout_s + args.watchdog)
         return run.run()
 
@@ -136,7 +147,7 @@ def _refuse_untrusted(
 
 
 def _leave_hung(
-    run: FloorRun, args: argparse.Namespace, progress: TerminalProgress, what: str
+    run: FloorRun, form: str, output: Output, progress: TerminalProgress, what: str
 ) -> None:
     """Called by the watchdog's thread: save, say so, leave without waiting for the device."""
     code = 1
@@ -145,8 +156,8 @@ def _leave_hung(
         run.abandon(f"{what} did not end: the device hangs")
         result = run.result()
         cli.message(f"{ERROR_PREFIX}{result.incomplete_reason}; leaving without waiting for it")
-        code = cli.save_output(result, args) or code
-        _show(result, args.format)
+        code = output.save(result) or code
+        _show(result, form)
     finally:
         os._exit(code)
 
@@ -155,10 +166,10 @@ def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
     import msgspec
 
     from ftax_micro.environment.process import typed_command
+    from ftax_micro.environment.ranks import launch_facts
     from ftax_micro.orchestration.processes import run_in_processes
     from ftax_micro.progress import TerminalProgress
 
-    _devices(args.device)  # a device that is not there is one error, not N
     arguments = ["--device", args.device, "--format", "csv"]
     arguments += ["--quick"] if args.quick else []
     arguments += ["--allow-untrusted"] if args.allow_untrusted else []
@@ -175,8 +186,11 @@ def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
         arguments += [name, str(value)] if value is not None else []
     with TerminalProgress() as progress:
         result = run_in_processes(arguments, args.processes, interrupts, progress.process_begins)
-    environment = msgspec.structs.replace(result.environment, command=typed_command(sys.argv))
-    return msgspec.structs.replace(result, environment=environment)
+    replace, environment = msgspec.structs.replace, result.environment
+    launch = launch_facts(os.environ, outputs.ranks_together(args.output))
+    process = replace(environment.process, launch=launch)  # its children are no ranks
+    environment = replace(environment, command=typed_command(sys.argv), process=process)
+    return replace(result, environment=environment)
 
 
 def _list_rows(request: str) -> int:

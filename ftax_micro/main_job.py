@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli
+from ftax_micro import cli, outputs
 from ftax_micro.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,12 +57,20 @@ def command(argv: Sequence[str] | None = None) -> int:
 
     MAIN_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
     show = functools.partial(_show, form=args.format)
+    if not args.show and outputs.left_to_another_rank(args.output):
+        return 0
+    devices = None if args.show else _devices(args.device)
+    device = devices.models if devices else None
+    together = outputs.ranks_together(args.output)
+    args.output = outputs.named_file(args.output, device, "-o")
+    args.report = outputs.named_file(args.report, device, "--report")
     report = Report.of(args)
-    if args.show:
+    if devices is None:
         result, code = _load(args.show), 0
         show(result)
     else:
-        result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
+        measure = functools.partial(_measure, args, devices, together)
+        result, code = cli.measured_and_shown(measure, show)
     code = report.write(result) or code
     rows = [row.status for row in (*result.measurements, *result.rungs)]
     rows += [case.status for case in result.cases]
@@ -125,13 +133,15 @@ def _is_special(path: Path) -> bool:
     return path.exists() and not path.is_file()
 
 
-def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
-    from ftax_micro.results import check_output
-
-    if args.output:
-        check_output(args.output, force=args.force)
-    result = _run(args.device, interrupts)
-    code = cli.save_output(result, args)
+def _measure(
+    args: argparse.Namespace, devices: Devices, together: int, interrupts: Interrupts
+) -> tuple[Result, int]:
+    output = outputs.Output({None: args.output} if args.output else {}, args.force)
+    output.check(force=args.force)
+    if devices.why_cpu:
+        cli.message(f"ftax-micro: models run on the cpu: {devices.why_cpu}")
+    result = _run(devices, together, interrupts)
+    code = output.save(result)
     if interrupts.pending:
         done = [row.data for row in (*result.measurements, *result.rungs)]
         done += [case.latency for case in result.cases]
@@ -141,7 +151,7 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
     return result, code
 
 
-def _run(request: str, interrupts: Interrupts) -> Result:
+def _run(devices: Devices, together: int, interrupts: Interrupts) -> Result:
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.machine import measure_peaks
@@ -149,10 +159,15 @@ def _run(request: str, interrupts: Interrupts) -> Result:
     from ftax_micro.orchestration.workload.process import WorkloadProcess
     from ftax_micro.progress import LatencyLine, TerminalProgress
 
-    device, floors = _devices(request)
-    environment = capture_environment(command=sys.argv, build_id=core().source_digest)
+    environment = capture_environment(
+        command=sys.argv, build_id=core().source_digest, together=together
+    )
     measures = WorkloadProcess(interrupts=interrupts, traces=True, traces_s=_TRACES_S)
-    run = MainRun(device, floors, environment, measures, peaks=measure_peaks, interrupts=interrupts)
+    run = MainRun(
+        *(devices.models, devices.floors, environment, measures),
+        peaks=measure_peaks,
+        interrupts=interrupts,
+    )
     with TerminalProgress() as line:
         run.floor.progress = run.ladder.progress = line
         result = run.run_floor()
@@ -166,17 +181,23 @@ def _run(request: str, interrupts: Interrupts) -> Result:
         return run.run_models()
 
 
-def _devices(request: str) -> tuple[str, list[str]]:
+@dataclass(frozen=True)
+class Devices:
     """Where the models run, and whose floor is measured: a GPU has one even where torch cannot use
-    it. Says why the models do not run on a GPU where one was not ruled out.
+    it. `why_cpu` says why models do not run on a GPU where one was not ruled out.
     """
+
+    models: str
+    floors: list[str]
+    why_cpu: str | None
+
+
+def _devices(request: str) -> Devices:
     from ftax_micro.devices import resolve_devices
     from ftax_micro.orchestration.latency.devices import resolve_model_device
 
     device, reason = resolve_model_device(request)
-    if reason:
-        cli.message(f"ftax-micro: models run on the cpu: {reason}")
-    return device, list(dict.fromkeys([*resolve_devices(request), device]))
+    return Devices(device, list(dict.fromkeys([*resolve_devices(request), device])), reason)
 
 
 def _load(path: Path) -> Result:

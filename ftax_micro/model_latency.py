@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli
+from ftax_micro import cli, outputs
 from ftax_micro.errors import Interrupted, UsageError
 from ftax_micro.model_latency_options import build_parser, check_options
 
@@ -38,6 +38,8 @@ def command(argv: Sequence[str] | None = None) -> int:
     if args.show:
         result, code = _load(args.show), 0
         show(result)
+    elif outputs.left_to_another_rank(args.output):
+        return 0
     else:
         result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
     failed = sum(case.status == "failed" for case in result.cases)
@@ -60,24 +62,30 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.latency.file import GrowingFile
-    from ftax_micro.results import check_output
 
     study = _study(args)
     tasks, plan = _tasks(args, study), _plan(args, study)
-    if args.output:
-        check_output(args.output, force=args.force or args.resume)
-    environment = capture_environment(command=sys.argv, build_id=core().source_digest)
+    if args.resume:
+        outputs.check_resumable(args.output)
+    together = outputs.ranks_together(args.output)
+    device = tasks[0].request.device if tasks else None
+    args.output = outputs.named_file(args.output, device, "-o")
+    replaces = args.force or args.resume
+    output = outputs.Output({None: args.output} if args.output else {}, force=True)
+    output.check(force=replaces)
+    environment = capture_environment(
+        command=sys.argv, build_id=core().source_digest, together=together
+    )
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(GrowingFile(args.output)) if args.output else None
         run = _run(args, tasks, plan, environment, interrupts)
         if file:
-            file.claim(run.result())
+            file.claim(run.result(), replaces=replaces)
             run.on_workload = lambda: file.offer(run.result)
         if (args.machine or (study and study.machine)) and not run.rooflines:
             _record_machine(run, args.threads, interrupts)
         result = _with_progress(run)
-        args.force = True  # what is there is this run's own, or was to be replaced
-        code = cli.save_output(result, args)
+        code = output.save(result)  # what is there is this run's own, or was to be replaced
     if interrupts.pending:
         measured = sum(case.status == "ok" for case in result.cases)
         cli.message(f"ftax-micro: {interrupts.pending}; {measured} cases measured")

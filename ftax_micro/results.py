@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from ftax_micro.atomic_files import new_file_beside, write_atomically
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.facts import Environment
 from ftax_micro.records import Case, DeviceFacts, Measurement, Plan, Record, Roofline
@@ -23,16 +24,21 @@ from ftax_micro.result_rules import check_case, check_measurement, check_rooflin
 #   3  (0.1.0) facts of a case (MACs, memory, operations, its own version and date), rooflines
 #   4  (0.1.0) dispatch ladder: a third kind of result, whose rows are `rungs`
 #   5  (0.1.0) streams of device operations, states of device and host around each block of a case
-SCHEMA_VERSION = 5
+#   6  (0.1.0) the rank of the process, where a launcher started it
+SCHEMA_VERSION = 6
 
 # What the main job's JSON has beside the result: made from it, and so not read again.
 ANSWERS = "answers"
+
+# Results of one name that are kept beside it: as many as ranks of a job that share a folder.
+_MOST_RESCUED = 1000
 
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
     2: lambda raw: {**raw, "schema_version": 3},  # new fields have defaults
     3: lambda raw: {**raw, "schema_version": 4},  # rungs are new
     4: lambda raw: {**raw, "schema_version": 5},  # new fields have defaults
+    5: lambda raw: {**raw, "schema_version": 6},  # a new field has a default
 }
 
 
@@ -174,7 +180,7 @@ def check_output(path: Path, *, force: bool) -> None:
         target = _target(path)
         if _is_special(target):
             return  # a device or pipe: only writing tells
-        handle, name = _new_file_beside(target)
+        handle, name = new_file_beside(target)
         os.close(handle)
         Path(name).unlink()
         if target.exists() and not os.access(target, os.W_OK):
@@ -182,7 +188,8 @@ def check_output(path: Path, *, force: bool) -> None:
 
 
 def save_result(result: Result, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write `result` to `path` in one step: a reader sees the old file or the whole new one.
+    """Write `result` to `path` in one step: a reader sees the old file or the whole new one, and
+    of several writers without `force`, at the same moment even, one alone succeeds.
 
     Errors: `UsageError` where `path` exists and `force` is not given; `OutputError` where it cannot
     be written (the folder, a full disk); then no partial file is left.
@@ -199,13 +206,26 @@ def save_bytes(data: bytes, path: Path, *, force: bool = False) -> None:
             with target.open("wb") as stream:
                 stream.write(data)
             return
-        _write_atomically(target, data)
+        if not write_atomically(target, data, replace=force):
+            raise _exists(path)
 
 
-def rescue_result(result: Result) -> Path:
-    """Write `result` where it was not asked for, the folder for temporary files: better than to
-    lose it. Returns the file. Errors: `OutputError`.
+def rescue_result(result: Result, beside: Path | None = None) -> Path:
+    """Write `result` where it was not asked for, since that is better than to lose it: into the
+    folder of `beside`, the file it could not become, or else into that for temporary files, which
+    on a cluster is often gone with the job. Returns the file. Errors: `OutputError`.
     """
+    if beside is not None and not _is_special(beside):
+        for number in range(1, _MOST_RESCUED + 1):
+            count = "" if number == 1 else f"-{number}"
+            path = beside.with_name(f"{beside.stem}.rescued{count}{beside.suffix}")
+            try:
+                save_result(result, path)
+            except UsageError:  # a neighbour's, which was rescued too
+                continue
+            except OutputError:
+                break
+            return path
     folder = Path(tempfile.gettempdir())
     with _os_errors_as_output_errors(folder):
         path = Path(tempfile.mkdtemp(prefix="ftax-micro-", dir=folder)) / "rescued.json"
@@ -215,7 +235,11 @@ def rescue_result(result: Result) -> Path:
 
 def _refuse_existing(path: Path, force: bool) -> None:
     if os.path.lexists(path) and not force:
-        raise UsageError(f"{path} exists already; --force replaces it")
+        raise _exists(path)
+
+
+def _exists(path: Path) -> UsageError:
+    return UsageError(f"{path} exists already; --force replaces it")
 
 
 def _target(path: Path) -> Path:
@@ -225,28 +249,6 @@ def _target(path: Path) -> Path:
 
 def _is_special(target: Path) -> bool:
     return target.exists() and not target.is_file()
-
-
-def _new_file_beside(target: Path) -> tuple[int, str]:
-    """In the same folder, since only within a file system is a file replaced in one step."""
-    return tempfile.mkstemp(prefix=".ftax-micro-", dir=target.parent)
-
-
-def _write_atomically(target: Path, data: bytes) -> None:
-    handle, name = _new_file_beside(target)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)  # mkstemp makes private files; a result is like any output
-        Path(name).replace(target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
 
 
 @contextlib.contextmanager

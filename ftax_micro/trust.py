@@ -125,6 +125,8 @@ def _process_warnings(process: ProcessFacts, cuda: bool) -> Iterator[TrustWarnin
         yield _warning("python_hooks", process.python_hooks)
     if process.python_debug_build:
         yield _warning("python_debug")
+    if process.launch is not None and process.launch.together > 1:
+        yield _warning("ranks_together", count=process.launch.together)
 
 
 def _watchers(process: ProcessFacts, cuda: bool) -> Iterator[TrustWarning]:

@@ -57,6 +57,12 @@ TEXTS: dict[str, tuple[Severity, str]] = {
         "this is a debug build of Python, several times slower per call, which rows timed from "
         "Python pay for; use a release build.",
     ),
+    "ranks_together": (
+        "warn",
+        "{count} ranks measured on this node at the same time: they share its cores, caches and "
+        "links, and a GPU unless each has its own, and delay each other's launches; start one rank "
+        "a node unless it is this that you measure.",
+    ),
     # The host.
     "clock_source": (
         "warn",

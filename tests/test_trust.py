@@ -10,7 +10,15 @@ import pytest
 from fake_nvml import SECOND_UUID, UUID, FakeNvml
 
 from ftax_micro.environment import capture_environment
-from ftax_micro.facts import BusyProcess, Environment, GpuFacts, GpuProcess, HostFacts, ProcessFacts
+from ftax_micro.facts import (
+    BusyProcess,
+    Environment,
+    GpuFacts,
+    GpuProcess,
+    HostFacts,
+    LaunchFacts,
+    ProcessFacts,
+)
 from ftax_micro.trust import TrustWarning, trust_warnings
 from ftax_micro.trust_texts import TEXTS
 
@@ -101,6 +109,11 @@ MADE: list[tuple[str, str, Environment]] = [
     ("warn", "audit", clean(process=variables(LD_AUDIT="/x/liba.so"))),
     ("warn", "python_hooks", clean(process={"python_hooks": ["trace: coverage.Tracer"]})),
     ("warn", "python_debug", clean(process={"python_debug_build": True})),
+    (
+        "warn",
+        "ranks_together",
+        clean(process={"launch": LaunchFacts(launcher="Slurm", rank=3, together=4)}),
+    ),
     ("warn", "clock_source", clean(host={"clock_source": "hpet"})),
     ("warn", "clock_source", clean(machine="aarch64")),
     ("warn", "governor", clean(host={"governors": ["performance", "powersave"]})),

@@ -29,6 +29,7 @@ def capture_environment(
     command: Sequence[str],
     build_id: str | None,
     gpus: bool = True,
+    together: int = 1,
     root: Path | str = "/",
     environ: Mapping[str, str] | None = None,
     system: str | None = None,
@@ -40,7 +41,8 @@ def capture_environment(
     Never raises for a fact that cannot be read: its reason is recorded. Call it before any CUDA
     context exists, so that this process is not among the GPU's, and before the measurement, whose
     own load would show. `command` is the command line, of which `typed_command` is kept, `build_id`
-    the extension's; with `gpus` false NVML is left alone. The other arguments stand for the real
+    the extension's; with `gpus` false NVML is left alone; `together` ranks of a launcher measure on
+    this node at the same time. The other arguments stand for the real
     machine in tests: `root` for ``/``, `environ` for the process's variables, `system` and
     `machine` for what `platform` says, `nvml` for the ``pynvml`` module.
     """
@@ -48,7 +50,7 @@ def capture_environment(
     system = platform.system() if system is None else system
     machine = platform.machine() if machine is None else machine
     read, earlier = FactReader(), ProcessTimes(root)
-    process = process_facts(root, os.environ if environ is None else environ)
+    process = process_facts(root, os.environ if environ is None else environ, together)
     found: list[GpuFacts] | None = []
     if gpus:
         found = read(

@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ftax_micro.environment.ranks import launch_facts
 from ftax_micro.fact_reader import FactReader, Unreadable
 from ftax_micro.facts import ProcessFacts
 
@@ -137,8 +138,10 @@ def typed_command(argv: Sequence[str]) -> list[str]:
     return ["python", "-m", module, *arguments]
 
 
-def process_facts(root: Path, environ: Mapping[str, str]) -> ProcessFacts:
-    """Facts of the calling process; `root` stands for ``/`` where files are read."""
+def process_facts(root: Path, environ: Mapping[str, str], together: int = 1) -> ProcessFacts:
+    """Facts of the calling process; `root` stands for ``/`` where files are read. `together` ranks
+    of its node measure at the same time.
+    """
     read = FactReader()
     return ProcessFacts(
         python_version=platform.python_version(),
@@ -153,6 +156,7 @@ def process_facts(root: Path, environ: Mapping[str, str]) -> ProcessFacts:
         python_hooks=read("python_hooks", _python_hooks) or [],
         scheduler=read("scheduler", _scheduler),
         nice=read("nice", lambda: os.getpriority(os.PRIO_PROCESS, 0)),
+        launch=launch_facts(environ, together),
         unknown=read.unknown,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from ftax_micro.environment.ranks import without_ranks
 from ftax_micro.errors import ERROR_PREFIX, FtaxError, Interrupted
+from ftax_micro.file_names import literal
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.results import Result, load_result
 
@@ -47,7 +50,7 @@ def run_in_processes(
                 on_process(index, processes)
             target = Path(folder) / f"{index}.json"
             try:
-                part = _child_result([*arguments, "-o", str(target)], target, interrupts)
+                part = _child_result([*arguments, "-o", literal(target)], target, interrupts)
             except (ChildError, Interrupted) as error:
                 if joined is None:
                     raise
@@ -90,6 +93,7 @@ def _run_child(arguments: Sequence[str], interrupts: Interrupts | None) -> tuple
         text=True,
         errors="replace",
         start_new_session=True,
+        env=without_ranks(os.environ),  # whichever rank this is, its children measure
     )
     messages = ""
     try:

@@ -51,9 +51,12 @@ class GrowingFile:
                 self._lock_path.unlink()
             os.close(self._lock)
 
-    def claim(self, result: Result) -> None:
-        """Make the file where it is not there. Errors: `OutputError`, `UsageError`."""
-        if not self._path.exists():
+    def claim(self, result: Result, *, replaces: bool = True) -> None:
+        """Make the file where it is not there; with `replaces` false, it must not be there.
+
+        Errors: `OutputError`, `UsageError`.
+        """
+        if not (replaces and self._path.exists()):
             save_result(result, self._path)
 
     def offer(self, result: Callable[[], Result]) -> None:
