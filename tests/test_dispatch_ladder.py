@@ -225,20 +225,20 @@ def test_without_matplotlib_the_extra_is_named(
     assert "pip install 'ftax-micro[report]'" in err
 
 
-README = Path(__file__).resolve().parent.parent / "README.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "ladder.md"
 
 
-@pytest.mark.skipif(not README.exists(), reason="the tests are not in a checkout")
-def test_the_readme_has_the_list_as_it_is(run: Run) -> None:
+@pytest.mark.skipif(not PAGE.exists(), reason="the tests are not in a checkout")
+def test_the_page_has_the_list_as_it_is(run: Run) -> None:
     _, out, _ = run("--list", "--format", "markdown")
-    assert out in README.read_text()
+    assert out in PAGE.read_text()
 
 
-@pytest.mark.skipif(not README.exists(), reason="the tests are not in a checkout")
-def test_the_readme_shows_what_the_committed_files_say(run: Run) -> None:
-    results = README.parent / "bench" / "results"
+@pytest.mark.skipif(not PAGE.exists(), reason="the tests are not in a checkout")
+def test_the_page_shows_what_the_committed_files_say(run: Run) -> None:
+    results = PAGE.parent.parent / "bench" / "results"
     ladder, twins = (results / f"intel-xeon-2.50ghz-{what}.json" for what in ("ladder", "twins"))
     _, out, _ = run("--show", ladder, "--predict", twins, "--format", "markdown")
     lines = [line for line in out.splitlines() if "at the cost of" in line]
     assert len(lines) == 6
-    assert "\n".join(lines) in README.read_text()
+    assert "\n".join(lines) in PAGE.read_text()
