@@ -54,3 +54,16 @@ def test_json_says_the_same(text: str) -> None:
 def test_a_tag_is_text_in_markdown() -> None:
     assert markdown_text("<b>x|y</b>") == "&lt;b>x\\|y&lt;/b>"
     assert markdown_text("&lt; & &#60;") == "&amp;lt; & &amp;#60;"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("kernel[grid](...)", "kernel[grid]\\(...)"),
+        ("its __call__", "its \\_\\_call\\_\\_"),
+        ("void f(float*, int*)", "void f(float\\*, int\\*)"),
+        ("`x` of bert_base", "\\`x\\` of bert_base"),
+    ],
+)
+def test_names_are_no_markup(text: str, shown: str) -> None:
+    assert markdown_text(text) == shown

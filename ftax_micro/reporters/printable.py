@@ -12,6 +12,8 @@ import unicodedata
 # In JSON text: what msgspec leaves as it is and a terminal, or who reads it there, does not.
 _IN_JSON = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _ENTITY = re.compile(r"&(?=#?\w+;)")
+# A link, emphasis (within a word one underscore is none), code, the next cell.
+_MARKUP = re.compile(r"(?<=\])\(|__|[*`|]")
 
 
 def printable(text: str) -> str:
@@ -34,6 +36,6 @@ def printable_json(text: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    """Text for a cell or a line of markdown that no reader takes for a tag."""
+    """Text for a cell or a line of markdown that no reader takes for a tag, a link or emphasis."""
     plain = _ENTITY.sub("&amp;", printable(text)).replace("<", "&lt;")
-    return plain.replace("|", "\\|")
+    return _MARKUP.sub(lambda found: "".join(f"\\{each}" for each in found[0]), plain)
