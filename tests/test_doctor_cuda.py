@@ -214,7 +214,7 @@ def test_nvml_says_why_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise Unreadable("NVML: Driver Not Loaded")
 
-    monkeypatch.setattr("ftax_micro.nvml.Nvml", fail)
+    monkeypatch.setattr("ftax_micro.gpu.nvml.Nvml", fail)
     finding = only(diagnosis_cuda.check_nvml(scene()))
     assert (finding.status, finding.detail) == ("missing", "NVML: Driver Not Loaded")
 

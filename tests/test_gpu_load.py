@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from fake_nvml import UUID, FakeNvml, NVMLError
 
-from ftax_micro import gpu_load
-from ftax_micro.gpu_load import measure_gpu_load
+from ftax_micro.gpu.load import measure_gpu_load
 from ftax_micro.records import GpuLoad
 
 FORWARD_S, BUSY_W, IDLE_W = 0.01, 500.0, 75.0
@@ -58,7 +57,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, gpu: Gpu, uuid: str = UUID) -> Gpu
     clock = SimpleNamespace(
         perf_counter=lambda: gpu.now_s, sleep=lambda seconds: gpu.pass_(seconds, IDLE_W)
     )
-    monkeypatch.setattr(gpu_load, "time", clock)
+    monkeypatch.setattr("ftax_micro.gpu.load.time", clock)
     waits: list[float] = []
     load = measure_gpu_load(
         lambda: gpu.pass_(FORWARD_S, BUSY_W),
@@ -114,7 +113,7 @@ def test_without_nvml_the_forwards_are_still_counted(monkeypatch: pytest.MonkeyP
     gpu = Gpu()
     gpu.answers["nvmlInit"] = NVMLError("NVML Shared Library Not Found")
     clock = SimpleNamespace(perf_counter=lambda: gpu.now_s, sleep=None)
-    monkeypatch.setattr(gpu_load, "time", clock)
+    monkeypatch.setattr("ftax_micro.gpu.load.time", clock)
     load = measure_gpu_load(
         lambda: gpu.pass_(FORWARD_S, BUSY_W), lambda: None, uuid=UUID, module=gpu
     )

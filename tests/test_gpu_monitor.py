@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from fake_nvml import SECOND_UUID, UUID, FakeNvml, NVMLError
 
-from ftax_micro.gpu_monitor import GpuMonitor, gpu_state
+from ftax_micro.gpu.monitor import GpuMonitor, gpu_state
 from ftax_micro.records import DeviceState
 
 IDLE = DeviceState(sm_clock_hz=1980e6, throttle_reasons=["gpu_idle"], temperature_c=31.0)

@@ -6,7 +6,7 @@ import pytest
 from fake_nvml import MIG_UUID, SECOND_UUID, UUID, FakeNvml, NVMLError
 
 from ftax_micro.fact_reader import Unreadable
-from ftax_micro.nvml import Nvml, event_reasons, text_of, uuid_texts
+from ftax_micro.gpu.nvml import Nvml, event_reasons, text_of, uuid_texts
 
 
 @pytest.mark.parametrize(

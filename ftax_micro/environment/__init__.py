@@ -17,7 +17,7 @@ from ftax_micro.environment.macos import macos_host_facts, read_sysctl
 from ftax_micro.environment.process import process_facts, typed_command
 from ftax_micro.fact_reader import FactReader, Unreadable, read_text
 from ftax_micro.facts import Environment, GpuFacts, HostFacts
-from ftax_micro.nvml import uuid_texts
+from ftax_micro.gpu.nvml import uuid_texts
 
 # Other processes' CPU time is read twice, at least this far apart: five ticks of the kernel's 10 ms
 # accounting, so that one tick more or less is not taken for a busy process.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ftax_micro.fact_reader import FactReader, Unreadable, parse_cpu_list, read_text
 from ftax_micro.facts import GpuFacts, GpuProcess
-from ftax_micro.nvml import Nvml, sm_clock_hz, temperature_c, text_of, throttle_reasons
+from ftax_micro.gpu.nvml import Nvml, sm_clock_hz, temperature_c, text_of, throttle_reasons
 
 # NVML's enumerations, nvml.h.
 _CLOCK_SM, _CLOCK_MEMORY = 1, 2

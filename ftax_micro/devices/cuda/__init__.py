@@ -22,7 +22,7 @@ from ftax_micro.devices.cuda.traced_rows import with_traced_rows
 from ftax_micro.devices.cuda.wait_rows import wait_rows
 from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import DeviceUnavailableError, FtaxError, Hung
-from ftax_micro.gpu_monitor import GpuMonitor
+from ftax_micro.gpu.monitor import GpuMonitor
 from ftax_micro.records import DeviceFacts, DeviceState
 
 

@@ -147,7 +147,7 @@ def _driver_version() -> int | None:
 
 def check_nvml(_scene: Scene) -> Iterable[Finding]:
     """NVML, which tells clocks, throttling and who else uses the GPU."""
-    from ftax_micro.nvml import Nvml, text_of
+    from ftax_micro.gpu.nvml import Nvml, text_of
 
     try:
         with Nvml() as nvml:

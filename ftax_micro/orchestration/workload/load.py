@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ftax_micro.errors import Interrupted
-from ftax_micro.gpu_load import measure_gpu_load
+from ftax_micro.gpu.load import measure_gpu_load
 from ftax_micro.models.workload import import_torch
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.orchestration.workload.memory import failure_reason

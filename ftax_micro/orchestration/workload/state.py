@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from ftax_micro.devices._extension import core
-from ftax_micro.gpu_monitor import GpuMonitor
+from ftax_micro.gpu.monitor import GpuMonitor
 from ftax_micro.models.workload import import_torch
 from ftax_micro.records import DeviceState
 

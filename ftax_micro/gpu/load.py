@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ftax_micro.fact_reader import FactReader, Unreadable
-from ftax_micro.nvml import Nvml, total_energy_j
+from ftax_micro.gpu.nvml import Nvml, total_energy_j
 from ftax_micro.records import GpuLoad
 
 # Design §5: at least two seconds between two readings; as long at rest.

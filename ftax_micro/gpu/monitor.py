@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Any
 
 from ftax_micro.fact_reader import FactReader, Unreadable
-from ftax_micro.nvml import Nvml, sm_clock_hz, temperature_c, throttle_reasons
+from ftax_micro.gpu.nvml import Nvml, sm_clock_hz, temperature_c, throttle_reasons
 from ftax_micro.records import DeviceState
 
 
