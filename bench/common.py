@@ -7,9 +7,11 @@ from block to block, so that drift of the machine falls on all alike and cancels
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import cycle
 from pathlib import Path
@@ -41,6 +43,22 @@ def interleave(
             if block >= 0:
                 samples[name].append(value)
     return samples
+
+
+@contextlib.contextmanager
+def until_stopped() -> Iterator[None]:
+    """Ctrl-C or SIGTERM ends what is within, and the script goes on with what was measured."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except KeyboardInterrupt:
+        message("stopped: the rest is left out")
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def slope_of(data: Data) -> float:

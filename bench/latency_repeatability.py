@@ -8,7 +8,8 @@ cpu, 2 % on a GPU at equal clocks. A mode that cannot run here is a skipped row 
 
 Whether a machine is otherwise idle a guest cannot see: so the target holds for medians over the
 blocks beside which no core was slower than at its fastest in all runs, of those runs that have 20
-samples in such blocks, and the spread of all medians stands beside it.
+samples in such blocks, and the spread of all medians stands beside it. Runs go on until each mode
+has five such (--runs), or --most are done.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import attempt, finish, message, observed, parser
+from common import attempt, finish, message, observed, parser, until_stopped
 from rows import Row
 
 from ftax_micro import load_result, stats
@@ -34,6 +35,9 @@ LEAST = 20
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser(__doc__)
     options.add_argument("--runs", type=int, metavar="N", help="runs (default: 5; 2)")
+    options.add_argument(
+        "--most", type=int, metavar="N", help="runs at most (default: three times --runs; --runs)"
+    )
     options.add_argument("--device", default="cpu")
     options.add_argument("--model", default="bert_tiny")
     options.add_argument("--mode", default="eager,torchscript,onnxruntime")
@@ -41,21 +45,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     runs = args.runs or (2 if args.quick else 5)
     chosen = ["--model", args.model, "--mode", args.mode, "--device", args.device]
     chosen += ["--quick"] if args.quick else ["--timeout", "15s"]
-    rows = attempt(f"{runs} runs of {args.model}", lambda: repeated(runs, chosen))
+    most = args.most or (runs if args.quick else 3 * runs)
+    rows = attempt(f"{runs} runs of {args.model}", lambda: repeated(runs, most, chosen))
     settings = {"runs": runs, "model": args.model, "device": args.device}
     return finish("latency_repeatability", rows, args, settings)
 
 
-def repeated(runs: int, chosen: Sequence[str]) -> list[Row]:
-    """A row for each mode, from so many runs."""
+def repeated(runs: int, most: int, chosen: Sequence[str]) -> list[Row]:
+    """A row for each mode, when `runs` runs of each were undisturbed, or after `most`."""
     cases: list[Case] = []
-    for run in range(runs):
-        message(f"run {run + 1} of {runs}")
-        cases += measured_by(chosen)
+    with until_stopped():
+        for run in range(most):
+            message(f"run {run + 1}, for {runs} undisturbed")
+            cases += measured_by(chosen)
+            timed = [case for case in cases if case.latency is not None]
+            quiet = [len(undisturbed(found)) for found in by_mode(timed).values()]
+            if run + 1 >= runs and min(quiet, default=runs) >= runs:
+                break
+    if not cases:
+        raise RuntimeError("stopped before a run was done")
+    return [mode_row(mode, found) for mode, found in by_mode(cases).items()]
+
+
+def by_mode(cases: Sequence[Case]) -> dict[str, list[tuple[Case, list[float]]]]:
+    """The cases of each mode, each with how slowed its blocks were."""
     modes: dict[str, list[tuple[Case, list[float]]]] = {}
     for case, slowdowns in zip(cases, block_slowdowns(cases), strict=True):
         modes.setdefault(case.mode, []).append((case, slowdowns))
-    return [mode_row(mode, found) for mode, found in modes.items()]
+    return modes
+
+
+def undisturbed(found: Sequence[tuple[Case, Sequence[float]]]) -> list[float]:
+    """The medians of the runs that have enough samples in undisturbed blocks, over these."""
+    quiet = [undisturbed_samples(case, slowdowns) for case, slowdowns in found if slowdowns]
+    return [stats.median_interval(each).value for each in quiet if len(each) >= LEAST]
 
 
 def mode_row(mode: str, found: Sequence[tuple[Case, Sequence[float]]]) -> Row:
@@ -69,14 +92,13 @@ def mode_row(mode: str, found: Sequence[tuple[Case, Sequence[float]]]) -> Row:
         return Row(name=name, status="skipped", reason=absent.reason)
     medians = [stats.median_interval(case.latency.samples).value for case in cases if case.latency]
     limit = CPU_LIMIT if cases[0].device == "cpu" else GPU_LIMIT
-    quiet = [undisturbed_samples(case, slowdowns) for case, slowdowns in found if slowdowns]
-    undisturbed = [stats.median_interval(each).value for each in quiet if len(each) >= LEAST]
+    quiet = undisturbed(found)
     figures = []
-    if len(undisturbed) > 1:
-        what = f"spread of {len(undisturbed)} undisturbed"
-        figures.append(observed(what, spread(undisturbed), "fraction", limit))
+    if len(quiet) > 1:
+        what = f"spread of {len(quiet)} undisturbed"
+        figures.append(observed(what, spread(quiet), "fraction", limit))
     figures.append(observed(f"of all {len(medians)}", spread(medians), "fraction"))
-    return Row(name=name, samples={"ours": undisturbed or medians, "all": medians}, figures=figures)
+    return Row(name=name, samples={"ours": quiet or medians, "all": medians}, figures=figures)
 
 
 def spread(medians: Sequence[float]) -> float:

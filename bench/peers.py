@@ -1,6 +1,6 @@
 """Our timing of one empty extension function against timeit, pyperf and torch.utils.benchmark.
 
-    python bench/peers.py [--quick] [-o FILE]
+    python bench/peers.py [--rounds N] [--quick] [-o FILE]
 
 Each round gives every tool the same wall time for one estimate with an interval, all included:
 calibration, sampling, statistics, and pyperf's processes. The function is the extension's
@@ -31,7 +31,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import attempt, finish, message, observed, parser, ratio
+from common import attempt, finish, message, observed, parser, ratio, until_stopped
 from rows import Row, skipped
 
 from ftax_micro import stats
@@ -73,23 +73,36 @@ Tool = Callable[[float], Round]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = parser(__doc__).parse_args(argv)
-    count, seconds = (2, 0.3) if args.quick else (20, 4.0)
+    options = parser(__doc__)
+    options.add_argument("--rounds", type=int, metavar="N", help="rounds (default: 20; 2)")
+    args = options.parse_args(argv)
+    count, seconds = (args.rounds or 2, 0.3) if args.quick else (args.rounds or 20, 4.0)
     device = open_device("cpu")
     tools, missing = available_tools(device)
     rounds: dict[str, list[Round]] = {name: [] for name in tools}
-    for number in range(count):
-        message(f"round {number + 1} of {count}")
-        for name in list(tools)[:: 1 if number % 2 else -1]:
-            before, answer, after = works(device), tools[name](seconds), works(device)
-            rounds[name].append(answer._replace(work_s=max(*before, *after)))
+    with until_stopped():
+        for number in range(count):
+            message(f"round {number + 1} of {count}")
+            for name, answer in one_round(device, tools, seconds, turned=number % 2 == 0).items():
+                rounds[name].append(answer)
     device.close()
     fastest_s = min(each.work_s for answers in rounds.values() for each in answers)
     rows: list[Row] = []
     for name in list(tools)[1:]:
         rows += attempt(f"against {name}", functools.partial(compare, rounds, name, fastest_s))
     rows += [skipped(f"against {name}", reason) for name, reason in missing.items()]
-    return finish("peers", rows, args, {"rounds": count, "round_s": seconds})
+    return finish("peers", rows, args, {"rounds": len(rounds["ours"]), "round_s": seconds})
+
+
+def one_round(
+    device: Device, tools: dict[str, Tool], seconds: float, *, turned: bool
+) -> dict[str, Round]:
+    """Each tool once, the last first where the order is turned round."""
+    answers = {}
+    for name in list(tools)[:: -1 if turned else 1]:
+        before, answer, after = works(device), tools[name](seconds), works(device)
+        answers[name] = answer._replace(work_s=max(*before, *after))
+    return answers
 
 
 def available_tools(device: Device) -> tuple[dict[str, Tool], dict[str, str]]:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from common import attempt, finish, message, observed, parser
+from common import attempt, finish, message, observed, parser, until_stopped
 from rows import Row
 
 from ftax_micro import load_result, stats
@@ -92,17 +92,20 @@ def quick_runs(
     """
     measured: list[Measurement] = []
     walls: list[float] = []
-    while len(walls) < most:
-        message(f"run {len(walls) + 1}, for {runs} undisturbed")
-        found, wall_s = measured_by(series, "--quick", *chosen)
-        measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
-        walls.append(wall_s)
-        if len(walls) >= runs and all(
-            len(quiet) >= runs
-            for name, (_, quiet) in values_of(measured).items()
-            if series.limit_of(name)
-        ):
-            break
+    with until_stopped():
+        while len(walls) < most:
+            message(f"run {len(walls) + 1}, for {runs} undisturbed")
+            found, wall_s = measured_by(series, "--quick", *chosen)
+            measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
+            walls.append(wall_s)
+            if len(walls) >= runs and all(
+                len(quiet) >= runs
+                for name, (_, quiet) in values_of(measured).items()
+                if series.limit_of(name)
+            ):
+                break
+    if not walls:
+        raise RuntimeError("stopped before a run was done")
     rows = [
         spread_row(name, *values, series.limit_of(name))
         for name, values in values_of(measured).items()

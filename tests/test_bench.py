@@ -10,6 +10,7 @@ import importlib
 import json
 import math
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -223,13 +224,38 @@ def test_the_spread_of_a_mode_is_that_of_its_medians(
         ]
 
     monkeypatch.setattr(script, "measured_by", measured)
-    eager, other = script.repeated(3, [])
+    eager, other = script.repeated(3, 9, [])
     assert eager.samples["ours"] == [2.0, 2.2, 2.1]
     assert eager.samples["all"] == pytest.approx([5.5, 5.6, 5.55])
     assert [each.what for each in eager.figures] == ["spread of 3 undisturbed", "of all 3"]
     assert eager.figures[0].value == pytest.approx(0.1)
     assert bench("rows").verdict(eager) == "not met"
     assert (other.status, other.reason) == ("skipped", "not here")
+
+
+def test_runs_go_on_until_enough_are_undisturbed_or_they_are_stopped(
+    bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = bench("latency_repeatability")
+    works = iter([1e-9, 2e-9, 2e-9, 1e-9])
+
+    def measured(_chosen: object) -> list[Case]:
+        state = next(works, None)
+        if state is None:
+            signal.raise_signal(signal.SIGTERM)
+        quiet = DeviceState(fixed_work_s={"0": state or 0.0})
+        data = Data(estimate="median", stop_reason="interval", samples=[2.0] * 20)
+        case = functools.partial(Case, model="m", mode="eager", device="cpu", dtype="fp32")
+        return [case(status="ok", latency=data, blocks=[20], states=[(quiet, quiet)])]
+
+    monkeypatch.setattr(script, "measured_by", measured)
+    (row,) = script.repeated(2, 9, [])
+    assert [each.what for each in row.figures] == ["spread of 2 undisturbed", "of all 4"]
+    with pytest.raises(RuntimeError, match="stopped before a run was done"):
+        script.repeated(2, 9, [])
+    works = iter([1e-9, 2e-9])
+    (row,) = script.repeated(2, 9, [])
+    assert [each.what for each in row.figures] == ["of all 2"]
 
 
 def test_blocks_turn_the_order_round_and_drop_warm_up(bench: Any) -> None:
