@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ftax_micro.analysis.floor.closure import closure_check
     from ftax_micro.analysis.ladder_prediction import predict
     from ftax_micro.analysis.ladder_view import ladder_rows
+    from ftax_micro.analysis.pools.pool import pool_results
     from ftax_micro.analysis.summary import summarise
     from ftax_micro.errors import FtaxError
     from ftax_micro.orchestration.doctor.diagnosis import diagnose
@@ -46,6 +47,7 @@ __all__ = [
     "measure_launch_floor",
     "measure_model_latency",
     "measure_module_latency",
+    "pool_results",
     "predict",
     "save_result",
     "summarise",
@@ -62,6 +64,7 @@ _LAZY = {
     "measure_launch_floor": "ftax_micro.orchestration.floor",
     "measure_model_latency": "ftax_micro.orchestration.latency.api",
     "measure_module_latency": "ftax_micro.orchestration.latency.api",
+    "pool_results": "ftax_micro.analysis.pools.pool",
     "predict": "ftax_micro.analysis.ladder_prediction",
     "save_result": "ftax_micro.results",
     "summarise": "ftax_micro.analysis.summary",

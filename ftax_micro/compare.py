@@ -33,6 +33,7 @@ examples:
   python -m ftax_micro.compare a.json b.json --probe submit,sync --margin 5%
   python -m ftax_micro.compare a.json b.json --kind latency --probe bert_base,latency
   python -m ftax_micro.compare models.json --by mode --baseline eager
+  python -m ftax_micro.compare --group gpu,cpu,driver runs/        thousands of machines
 
 Compared are the launch floor, rungs of the dispatch ladder, latencies of models and, where bounds
 are known, their framework tax: each kind among the results that have it. A ratio above 1 takes
@@ -41,8 +42,13 @@ beyond the margin; same where it lies within; ambiguous otherwise; a count that 
 different. The intervals of all ratios hold together. What was timed in another way is not compared,
 and said so; facts that are not the same (clocks, driver, packages) are listed.
 
-exit codes: 0 done; 1 --fail-on fired; 2 wrong usage, unreadable input, or nothing
-to compare; 4 the output could not be written; 130 / 143 interrupted or terminated
+With --group, a table of groups: medians over machines (one that was measured several times
+counts once), the spread between machines and within one, ratios of groups, and machines that are
+off the others of their group. Files that cannot be read are listed and left out.
+
+exit codes: 0 done; 1 --fail-on fired; 2 wrong usage, unreadable input (with --group:
+1 where it is some of the files, 2 where it is all), or nothing to compare; 4 the
+output could not be written; 130 / 143 interrupted or terminated
 """
 
 
@@ -50,14 +56,22 @@ def build_parser() -> argparse.ArgumentParser:
     """The command's arguments."""
     parser = cli.Parser(
         prog="python -m ftax_micro.compare",
-        usage="%(prog)s FILE FILE [FILE ...] [options]",
+        usage="%(prog)s FILE FILE [FILE ...] [options]\n"
+        "       %(prog)s --group KEY[,KEY] FOLDER [options]",
         description="""\
 Compare saved results row by row: each value with its interval, its ratio to the
 baseline's with an interval, and a verdict.""",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="results saved with -o")
+    parser.add_argument(
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="results saved with -o; a folder stands for every *.json in it, a pattern for what "
+        "matches, @LIST for the files that LIST names, one a line (@- reads stdin)",
+    )
     parser.add_argument(
         "--baseline",
         metavar="FILE|N",
@@ -82,6 +96,14 @@ baseline's with an interval, and a verdict.""",
         metavar="KEY",
         help="compare within each file what differs in this alone: mode, dtype, batch, device, "
         "wait ...; what took turns in one run is compared paired",
+    )
+    parser.add_argument(
+        "--group",
+        type=cli.names,
+        metavar="KEY[,KEY]",
+        help="summarise any number of files by what their machines have in common instead: gpu, "
+        "cpu, driver, host, kernel, python, a package such as torch ... (another name lists all); "
+        "--baseline is then a group, --fail-on can be outlier",
     )
     _add_verdicts(parser)
     return parser
@@ -110,7 +132,8 @@ def _add_verdicts(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="VERDICT[,VERDICT]",
         help="exit with 1 where a row is slower, faster, different (either of them, or another "
-        "count), ambiguous or missing (in a result, not in the baseline) (default: none)",
+        "count), ambiguous or missing (in a result, not in the baseline); with --group outlier "
+        "(default: none)",
     )
     parser.add_argument(
         "--format", default="table", help="table, csv, json or markdown (default: table)"
@@ -133,7 +156,14 @@ def command(argv: Sequence[str] | None = None) -> int:
     """Parse, load, compare, render. Returns the exit code."""
     args = build_parser().parse_args(argv)
     from ftax_micro.errors import UnknownNameError, UsageError
+    from ftax_micro.file_lists import listed_files
     from ftax_micro.reporters import COMPARISON_REPORTERS
+
+    if args.group is not None:
+        from ftax_micro.compare_groups import compare_groups
+
+        return compare_groups(args)
+    args.files = listed_files(args.files)
 
     render = COMPARISON_REPORTERS.open(args.format)
     for name in args.fail_on:

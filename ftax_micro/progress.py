@@ -76,6 +76,18 @@ class TerminalProgress(_Line):
         )
 
 
+class FilesLine(_Line):
+    """How many of the files are read; `total` of them."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__(total)
+        self._progress.update(self._task, description="reading")
+
+    def file_ends(self) -> None:
+        """Moves the bar."""
+        self._progress.advance(self._task)
+
+
 class LatencyLine(_Line):
     """Which mode of which workload is made ready or timed, and how long the rest may take; `total`
     cases.

@@ -107,7 +107,8 @@ def _check_data(data: Data, path: str) -> None:
 
 
 def _check_numbers(values: Iterable[float], path: str, most: float = _ABSURD) -> None:
-    if not all(abs(value) < most for value in values):
+    # Every number of a result comes by: a third of the time of a generator. A NaN is not below.
+    if not all(map(most.__gt__, map(abs, values))):
         raise invalid(f"Not a number below {most:g}", path)
 
 

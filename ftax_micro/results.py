@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -100,8 +101,10 @@ def decode_result(data: bytes, source: str = "result") -> Result:
     its rows need.
     """
     try:
-        raw = msgspec.json.decode(data)
-        result = msgspec.convert(_upgraded(raw), Result, strict=True)
+        result = _of_today(data)
+        if result is None:
+            raw = msgspec.json.decode(data)
+            result = msgspec.convert(_upgraded(raw), Result, strict=True)
         _check_meaning(result)
         return result
     except msgspec.ValidationError as error:
@@ -113,6 +116,22 @@ def decode_result(data: bytes, source: str = "result") -> Result:
         raise UnreadableResultError(f"{source}: {what}") from error
     except RecursionError as error:
         raise UnreadableResultError(f"{source}: nested too deeply to be a result") from error
+
+
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[Result]:
+    return msgspec.json.Decoder(Result, strict=True)
+
+
+def _of_today(data: bytes) -> Result | None:
+    """The result in one step, in half the time, where it is of today's version and in order; None
+    for what has to be looked at more closely.
+    """
+    try:
+        result = _decoder().decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return result if result.schema_version == SCHEMA_VERSION else None
 
 
 def _upgraded(raw: Any) -> Any:

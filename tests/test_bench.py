@@ -34,6 +34,7 @@ OPTIONS = {
     "latency_peers": [],
     "launch_peers": [],
     "report_page": [],
+    "pools": [],
 }
 
 

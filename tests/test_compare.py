@@ -249,13 +249,14 @@ def test_a_kind_that_one_file_lacks_is_said_to_be_missing(
     assert err.startswith("ftax-micro: error: nothing to compare")
 
 
-def test_a_folder_and_a_missing_file_are_unreadable(
+def test_an_empty_folder_and_a_missing_file_are_unreadable(
     run: Run, files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    for path in (tmp_path, tmp_path / "none.json"):
-        code, out, err = run(files[0], path)
+    (tmp_path / "empty").mkdir()
+    for name, words in (("empty", " has no *.json in it"), ("none.json", ": ")):
+        code, out, err = run(files[0], tmp_path / name)
         assert (code, out) == (2, "")
-        assert err.startswith(f"ftax-micro: error: {path}: ")
+        assert err.startswith(f"ftax-micro: error: {tmp_path / name}{words}")
 
 
 @pytest.mark.parametrize("count", [0, 1])

@@ -18,12 +18,15 @@ Cell = str | int | float | Estimate | None
 
 
 class Unit(Enum):
-    """What the numbers of a column are; `SHARE` is of 1, `RATIO` a pure number."""
+    """What the numbers of a column are; `SHARE` is of 1, and so is `SPREAD`, of which tables show
+    two digits however small it is; `RATIO` is a pure number.
+    """
 
     TEXT = "text"
     COUNT = "count"
     SECONDS = "seconds"
     SHARE = "share"
+    SPREAD = "spread"
     RATIO = "ratio"
 
 

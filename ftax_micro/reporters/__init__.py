@@ -54,6 +54,16 @@ LADDER_REPORTERS = Registry(
     },
 )
 
+POOL_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.pools:render_table",
+        "csv": "ftax_micro.reporters.pools:render_csv",
+        "json": "ftax_micro.reporters.pools:render_json",
+        "markdown": "ftax_micro.reporters.pools:render_markdown",
+    },
+)
+
 SHEET_REPORTERS = Registry(
     "format",
     {

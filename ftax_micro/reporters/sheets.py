@@ -161,6 +161,9 @@ def cell_text(cell: Cell, column: Column) -> str:
         return _seconds(found, interval=column.interval)
     if column.unit is Unit.SHARE:
         return _share(found, interval=column.interval)
+    if column.unit is Unit.SPREAD:
+        percent = found.value * 100
+        return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.2g} %"
     if column.unit is Unit.RATIO:
         return _ratio(found, interval=column.interval)
     return f"{found.value:,.0f}" if column.unit is Unit.COUNT else f"{found.value:g}"

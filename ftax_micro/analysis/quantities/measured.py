@@ -38,7 +38,7 @@ def measured_quantities(
             setting=first.setting,
             value=_value(summary, slowed[key]),
             estimate=functools.partial(_estimate, group) if known else None,
-            alike=_alike(group),
+            alike=measured_alike(group),
             facts=dict(_facts(group)),
             source=[(each.data, each.corrections) for each in group],
         )
@@ -86,17 +86,36 @@ def _notes(row: Summary) -> Iterator[str]:
     yield from (each.sentence for each in row.verdicts if each.code != SLOWED)
 
 
-def _alike(group: Sequence[Measurement]) -> dict[str, str]:
+def measured_alike(group: Sequence[Measurement]) -> dict[str, str]:
     """The number of loops a sample was calibrated to and the counts of a slope follow the machine's
     speed and do not stand in the way; a single shot against a loop does, because a shot holds the
     cost of its own clock reads.
     """
-    data = [each.data for each in group if each.data is not None]
-    corrections = sorted({c.name for each in group for c in each.corrections})
+    return alike_words(tuple(map(way_measured, group)))
+
+
+# How one was measured: unit, estimate, sampling, and the names of corrections.
+Way = tuple[str, str, str, tuple[str, ...]]
+
+
+def way_measured(row: Measurement) -> Way | None:
+    """Of a row with data; None without."""
+    data = row.data
+    if data is None:
+        return None
+    corrections = tuple([each.name for each in row.corrections])
+    return data.unit, data.estimate, _sampling(data), corrections
+
+
+@functools.lru_cache(maxsize=1024)  # thousands of results have a few dozen between them
+def alike_words(ways: tuple[Way | None, ...]) -> dict[str, str]:
+    """`measured_alike` of rows that were measured in these ways; not to be changed."""
+    data = [each for each in ways if each is not None]
+    corrections = sorted({name for each in data for name in each[3]})
     return {
-        "unit": _words(d.unit for d in data),
-        "estimate": _words(d.estimate for d in data),
-        "sampling": _words(_sampling(d) for d in data),
+        "unit": _words(each[0] for each in data),
+        "estimate": _words(each[1] for each in data),
+        "sampling": _words(each[2] for each in data),
         "corrections": ", ".join(corrections) or "none",
     }
 

@@ -1,0 +1,1 @@
+"""Many results as one: groups of machines, what is between them and within, who is off."""
