@@ -12,6 +12,8 @@ import pytest
 from report_results import MARKUP, mixed, question, swept
 
 from ftax_micro.analysis.report import build_page
+from ftax_micro.analysis.report.page import Page, Section
+from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
 from ftax_micro.reporters.page import render_page
 
 pytest.importorskip("plotly")
@@ -136,10 +138,38 @@ def test_tables_sort_and_filter_by_keyboard(
     assert head.get_attribute("aria-sort") == "descending"
     column = opened.texts("#latency thead th").index(head.inner_text()) + 1
     sizes = [int(text) for text in opened.texts(f"#latency tbody td:nth-child({column})")]
+    assert len(sizes) == 24
     assert sizes == sorted(sizes, reverse=True)
     page.locator("#latency input[type=search]").fill("torchscript fp16")
+    page.locator("#latency [role=status]", has_text="4 of 24 rows").wait_for()
     assert page.locator("#latency tbody tr").count() == 4
-    assert opened.texts("#latency [role=status]") == ["4 of 24 rows"]
+
+
+def test_rows_that_are_not_in_the_page_are_read_when_they_are_asked_for(
+    browser: Any, folder: Path
+) -> None:
+    columns = (Column("name", "name"), Column("value", "value", Unit.SECONDS))
+    rows = tuple(Row((f"row {n}", (n * 7919 % 1000) * 1e-6)) for n in range(1000))
+    section = Section("many", "Many", "Many", sheets=[Sheet("many", "Many", columns, rows)])
+    file = folder / "many.html"
+    file.write_text(render_page(Page("t", ("a.json",), (section,), "1")), encoding="utf-8")
+    opened = Opened(browser, file)
+    page = opened.page
+    status, cells = page.locator("[role=status]"), page.locator("tbody tr td:first-child")
+    assert opened.texts("[role=status]") == ["1 to 200 of 1,000 rows"]
+    page.get_by_role("button", name="Next").click()
+    status.filter(has_text="201 to 400 of 1,000 rows").wait_for()
+    assert cells.first.text_content() == "row 200"
+    page.get_by_role("button", name="value").click()
+    status.filter(has_text="1 to 200 of 1,000 rows").wait_for()
+    assert opened.texts("tbody td.number")[:3] == ["0 ns", "1 µs", "2 µs"]
+    page.locator("input[type=search]").fill("row 997")  # one by its name, one by its value
+    status.filter(has_text="2 of 1,000 rows").wait_for()
+    assert cells.count() == 2
+    page.emulate_media(media="print")
+    assert status.is_visible()
+    assert not page.locator("input[type=search]").is_visible()
+    assert opened.complaints == []
 
 
 def test_names_of_cases_stay_apart_on_a_phone(browser: Any, folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import html
 import json
 import re
@@ -139,13 +141,22 @@ def test_tables_of_many_rows_keep_the_rest_beside_them() -> None:
     reader = read(text)
     assert [t for t, _ in reader.elements].count("tr") == ROWS_A_PAGE + 1
     ((_, packed),) = reader.scripts
-    assert len(json.loads(packed)) == len(rows)
-    assert json.loads(packed)[:2] == [
+    kept = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert len(kept) == len(rows)
+    assert kept[:2] == [
         [["row 0", None], ["–", None]],
         [["row 1", None], ["1 µs", 1e-6]],
     ]
     assert "A <title>" in reader.text
+    assert "1 to 200 of 205 rows" in reader.text  # on paper as well: the first page alone is there
     assert sheet_html(Sheet("s", None, columns, ()), "key") == ""
+
+
+def test_a_number_of_another_unit_than_its_columns_is_shown_in_its_own() -> None:
+    columns = (Column("what", "what"), Column("here", "here", Unit.RATIO))
+    rows = (Row(("a", 0.25), units=((1, Unit.SHARE),)), Row(("b", 2.5)))
+    text = read(sheet_html(Sheet("s", None, columns, rows), "key")).text
+    assert [each for each in text if each in ("25 %", "2.5", "0.25")] == ["25 %", "2.5"]
 
 
 def test_figures_beyond_what_a_browser_opens_are_counted_and_where_they_are_is_said() -> None:

@@ -122,14 +122,15 @@ def _below(sheet: Sheet) -> list[str]:
 def _shown(sheet: Sheet) -> tuple[list[str], list[list[str]], list[Column]]:
     places = table_columns(sheet)
     columns = [sheet.columns[place] for place in places]
-    rows = [_texts(row, places, sheet.columns) for row in sheet.rows if row.shown]
+    rows = [row_texts(row, places, sheet.columns) for row in sheet.rows if row.shown]
     return [column.heading or "" for column in columns], rows, columns
 
 
-def _texts(row: Row, places: Sequence[int], columns: Sequence[Column]) -> list[str]:
+def row_texts(row: Row, places: Sequence[int], columns: Sequence[Column]) -> list[str]:
+    """The cells at `places` as text, each in its column's unit or in one of the row's own."""
     units = dict(row.units)
     return [
-        cell_text(row.cells[i], replace(columns[i], unit=units.get(i, columns[i].unit)))
+        cell_text(row.cells[i], replace(columns[i], unit=units[i]) if i in units else columns[i])
         for i in places
     ]
 

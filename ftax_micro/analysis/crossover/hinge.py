@@ -16,7 +16,7 @@ reason. No interval is narrower than the measured points around it: nothing was 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,9 +77,22 @@ class SweepCrossover:
     crossover: Crossover
 
 
-def crossovers(cases: Sequence[Case], confidence: float = 0.95) -> list[SweepCrossover]:
-    """One for every sweep in `cases` (`sweeps.sweeps`): per workload, mode, dtype and device."""
-    return [SweepCrossover(sweep, _of_sweep(sweep, confidence)) for sweep in sweeps(cases)]
+def crossovers(
+    cases: Sequence[Case], confidence: float = 0.95, known: Iterable[SweepCrossover] = ()
+) -> list[SweepCrossover]:
+    """One for every sweep in `cases` (`sweeps.sweeps`): per workload, mode, dtype and device.
+
+    One of `known` is taken where it is of the same cases; these have to be of the same confidence.
+    """
+    have = {_identity(each.sweep): each.crossover for each in known}
+    return [
+        SweepCrossover(sweep, have.get(_identity(sweep)) or _of_sweep(sweep, confidence))
+        for sweep in sweeps(cases)
+    ]
+
+
+def _identity(sweep: Sweep) -> tuple[object, ...]:
+    return (sweep.axis, *map(id, sweep.cases))
 
 
 def _of_sweep(sweep: Sweep, confidence: float) -> Crossover:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ftax_micro import stats
+from ftax_micro.analysis.crossover.hinge import SweepCrossover
 from ftax_micro.analysis.crossover.sweeps import model_settings
 from ftax_micro.analysis.paper import models
 from ftax_micro.analysis.paper.evidence import (
@@ -52,9 +53,14 @@ class Check:
     needs: str | None = None
 
 
-def check_paper(results: Iterable[Result], confidence: float = 0.95) -> list[Check]:
-    """Every finding in the paper's order: for each GPU that has an instance of it, or once."""
-    gpus = machines(results, confidence)
+def check_paper(
+    results: Iterable[Result], confidence: float = 0.95, known: Sequence[SweepCrossover] = ()
+) -> list[Check]:
+    """Every finding in the paper's order: for each GPU that has an instance of it, or once.
+
+    `known`: as `Machine.known`.
+    """
+    gpus = machines(results, confidence, known)
     found = []
     for finding in FINDINGS:
         checks = _compared(finding, gpus) if finding.name in _ACROSS else _each(finding, gpus)
@@ -153,7 +159,7 @@ def _table_1(machine: Machine) -> list[Statement]:
 
 
 def _width_case(machine: Machine, dtype: str, row: WidthRow) -> Case | None:
-    for name in dict.fromkeys(case.model for case in machine.cases):
+    for name in machine.names:
         model, settings = model_settings(name)
         width = (settings.get("hidden_size", "768"), settings.get("intermediate_size", "3072"))
         if model != models.BERT or width != (str(row.hidden), str(row.feed_forward)):

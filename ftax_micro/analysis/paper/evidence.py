@@ -44,11 +44,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class Machine:
-    """A GPU by its model, and all cases measured on such a one; twins apart."""
+    """A GPU by its model, and all cases measured on such a one; twins apart. `known`: crossovers
+    of any sweeps at this confidence, which need not be computed again.
+    """
 
     gpu: str
     cases: tuple[Case, ...]
     confidence: float = 0.95
+    known: Sequence[SweepCrossover] = ()
 
     def find(self, mode: str, dtype: str, batch: int, model: str, **other: object) -> Case | None:
         """The last timed case of that kind at the paper's input sizes, but for `other` fields."""
@@ -67,34 +70,46 @@ class Machine:
             found.setdefault((case.mode, case.dtype, case.batch, case.model), []).append(case)
         return found
 
-    @property
+    @cached_property
     def dtypes(self) -> list[str]:
         """Those measured, in order."""
         return list(dict.fromkeys(case.dtype for case in self.cases))
 
+    @cached_property
+    def names(self) -> list[str]:
+        """The models measured, in order."""
+        return list(dict.fromkeys(case.model for case in self.cases))
+
     def models(self, mode: str, dtype: str, batch: int) -> list[str]:
         """Those measured so, in order."""
-        names = dict.fromkeys(case.model for case in self.cases)
-        return [name for name in names if self.find(mode, dtype, batch, name)]
+        return [name for name in self.names if self.find(mode, dtype, batch, name)]
 
     def batches(self, mode: str, dtype: str, model: str) -> list[int]:
         """Those measured so, ascending."""
-        sizes = sorted({case.batch for case in self.cases})
+        sizes = sorted(self._sizes.get((mode, dtype, model), ()))
         return [size for size in sizes if self.find(mode, dtype, size, model)]
+
+    @cached_property
+    def _sizes(self) -> dict[tuple[str, str, str], set[int]]:
+        """Batches by what else was asked for: of thousands of cases, few are of one kind."""
+        found: dict[tuple[str, str, str], set[int]] = {}
+        for case in self.cases:
+            found.setdefault((case.mode, case.dtype, case.model), set()).add(case.batch)
+        return found
 
     @cached_property
     def eager_sweeps(self) -> dict[tuple[str, str], SweepCrossover]:
         """The batch sweep in eager of each model and dtype, at the paper's input sizes."""
         own = [
             found
-            for model in dict.fromkeys(case.model for case in self.cases)
+            for model in self.names
             for dtype in self.dtypes
             for batch in self.batches("eager", dtype, model)
             if (found := self.find("eager", dtype, batch, model)) is not None
         ]
         return {
             (each.sweep.cases[0].model, each.sweep.dtype): each
-            for each in crossovers(own, self.confidence)
+            for each in crossovers(own, self.confidence, self.known)
             if each.sweep.axis == "batch"
         }
 
@@ -123,9 +138,11 @@ class Machine:
         return less_than_one(self.ratio(case, other))
 
 
-def machines(results: Iterable[Result], confidence: float = 0.95) -> list[Machine]:
+def machines(
+    results: Iterable[Result], confidence: float = 0.95, known: Sequence[SweepCrossover] = ()
+) -> list[Machine]:
     """One for every model of GPU in `results`, with the timed cases of all of them; times that are
-    not positive are no evidence.
+    not positive are no evidence. `known`: as `Machine.known`.
     """
     found: dict[str, list[Case]] = {}
     for result in results:
@@ -133,7 +150,7 @@ def machines(results: Iterable[Result], confidence: float = 0.95) -> list[Machin
         for case in result.cases:
             if case.device in gpus and _timed(case) and not case.twin:
                 found.setdefault(gpus[case.device] or "unknown GPU", []).append(case)
-    return [Machine(gpu, tuple(cases), confidence) for gpu, cases in found.items()]
+    return [Machine(gpu, tuple(cases), confidence, known) for gpu, cases in found.items()]
 
 
 def _timed(case: Case) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftax_micro import stats
 from ftax_micro.analysis.crossover.sweeps import Sweep, sweeps
@@ -195,7 +196,7 @@ def frameworks_at_large_batch(machine: Machine) -> list[Statement]:
             _HARDLY,
         )
         for dtype in machine.dtypes
-        for model in dict.fromkeys(case.model for case in machine.cases)
+        for model in machine.names
         for batch in machine.batches("eager", dtype, model)
         if batch > FRAMEWORKS_DIFFER_TO_BATCH
         and (eager := machine.find("eager", dtype, batch, model))
@@ -268,15 +269,22 @@ def _rank_advantage(cases: Sequence[Case], confidence: float) -> Estimate:
     n = columns.shape[1]
     chosen = np.random.default_rng(0).integers(0, n, (_RESAMPLES, n))
     chosen[0] = np.arange(n)
-    latency, operations, macs = (_ranks(column[chosen]) for column in columns)
+    latency, operations, macs = (_ranks(column, chosen) for column in columns)
     drawn = _correlation(latency, operations) - _correlation(latency, macs)
     return percentile_interval(float(drawn[0]), drawn[1:], confidence)
 
 
-def _ranks(values: Array) -> Array:
-    """Ranks within each row, ties at their mean."""
-    one, other = values[:, :, None], values[:, None, :]
-    return np.asarray((one > other).sum(axis=2) + (one == other).sum(axis=2) / 2)
+def _ranks(values: Array, chosen: NDArray[np.int64]) -> Array:
+    """Ranks of values (n) within each row of what was `chosen` (rows × k, places), ties at their
+    mean.
+    """
+    distinct, place = np.unique(values, return_inverse=True)
+    rows, own = np.arange(len(chosen))[:, None], place[chosen]
+    wide = distinct.size
+    often = np.bincount((own + rows * wide).ravel(), minlength=len(chosen) * wide)
+    often = often.reshape(len(chosen), wide)
+    below = np.cumsum(often, axis=1) - often
+    return np.asarray((below + often / 2)[rows, own])
 
 
 def _correlation(a: Array, b: Array) -> Array:

@@ -6,8 +6,6 @@ comes from the Python package and travels packed in the page, which a browser un
 
 from __future__ import annotations
 
-import base64
-import gzip
 import html
 import importlib.util
 from collections.abc import Sequence
@@ -21,7 +19,7 @@ from ftax_micro.analysis.report.page import Page, Section
 from ftax_micro.errors import FtaxError, MissingPackageError
 from ftax_micro.reporters import cells
 from ftax_micro.reporters.page.figures import plotly_figure
-from ftax_micro.reporters.page.tables import script_json, sheet_html
+from ftax_micro.reporters.page.tables import packed, script_json, sheet_html
 
 # A section of more figures hides the others behind a line: they are drawn when it is opened.
 _MOST_FIGURES = 12
@@ -66,8 +64,7 @@ def _plotly() -> str:
         from plotly.offline import get_plotlyjs
     except ImportError as error:
         raise FtaxError(f"plotly cannot be imported: {error}") from error
-    packed = gzip.compress(get_plotlyjs().encode(), compresslevel=6, mtime=0)
-    return base64.b64encode(packed).decode()
+    return packed(get_plotlyjs())
 
 
 def _asset(name: str) -> str:
@@ -127,9 +124,9 @@ def _notes(section: Section) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    data = script_json(plotly_figure(figure))
+    drawing = plotly_figure(figure)
+    data, height = script_json(drawing), drawing["layout"]["height"]
     key = html.escape(figure.name, quote=True)
-    height = plotly_figure(figure)["layout"]["height"]
     return (
         f'<figure class="{figure.kind}"><figcaption>{html.escape(figure.title)}</figcaption>'
         f'<div class="plot" data-name="{key}" style="min-height:{height}px" role="img" '

@@ -1,6 +1,7 @@
 "use strict";
 // Words and tables are there without this script. It draws figures when they come into sight, and
-// makes tables sortable and searchable.
+// makes tables sortable and searchable. What is long (Plotly, rows of large tables, data of figures)
+// is read when it is first asked for: a reader sees the answer first, then the first figure.
 (() => {
   document.documentElement.classList.add("js");
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
@@ -10,10 +11,18 @@
     return made;
   };
 
+  const unpacked = (script) => {
+    const packed = atob(script.textContent);
+    const bytes = new Uint8Array(packed.length);
+    for (let place = 0; place < packed.length; place += 1) bytes[place] = packed.charCodeAt(place);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).text();
+  };
+
   // --- tables ---------------------------------------------------------------------------------
-  const rowsOf = (sheet) => {
+  const rowsOf = async (sheet) => {
     const packed = sheet.querySelector("script.rows");
-    if (packed) return JSON.parse(packed.textContent);
+    if (packed) return JSON.parse(await unpacked(packed));
     return all("tbody tr", sheet).map((row) =>
       [...row.cells].map((cell) => [
         cell.textContent,
@@ -31,19 +40,18 @@
 
   const makeTable = (sheet) => {
     const table = sheet.querySelector("table");
-    const rows = rowsOf(sheet);
-    const page = Number(sheet.dataset.page);
+    const [page, total] = [Number(sheet.dataset.page), Number(sheet.dataset.rows)];
     const heads = all("th", table);
     const kinds = heads.map((head) => head.className);
-    const state = { words: [], place: -1, sign: 1, start: 0, shown: rows };
+    const state = { words: [], place: -1, sign: 1, start: 0, shown: [] };
     const tools = element("div", { className: "tools" });
     const label = element("label", {}, "Filter ");
     const input = element("input", { type: "search", placeholder: "words in any column" });
-    const count = element("span");
-    count.setAttribute("role", "status");
-    const before = element("button", { type: "button" }, "Previous");
+    const count = sheet.querySelector("[role=status]");
+    const before = element("button", { type: "button", disabled: true }, "Previous");
     const after = element("button", { type: "button" }, "Next");
     label.append(input);
+    let rows = null;
 
     const draw = () => {
       const part = state.shown.slice(state.start, state.start + page);
@@ -53,23 +61,33 @@
           element("td", { className: kinds[place] }, cell[0])));
         return row;
       }));
+      const words = (number) => number.toLocaleString("en");
       const end = state.start + part.length;
-      const range = state.shown.length > page ? `${state.start + 1} to ${end} of ` : "";
-      const of = state.shown.length < rows.length ? ` of ${rows.length}` : "";
-      count.textContent = `${range}${state.shown.length}${of} rows`;
+      const range = state.shown.length > page ? `${words(state.start + 1)} to ${words(end)} of ` : "";
+      const of = state.shown.length < total ? ` of ${words(total)}` : "";
+      count.textContent = `${range}${words(state.shown.length)}${of} rows`;
       before.disabled = state.start === 0;
       after.disabled = end >= state.shown.length;
     };
-    const choose = () => {
+    const chosen = (found) => {
       const fits = (row) => {
         const text = row.map((cell) => cell[0]).join("\t").toLowerCase();
         return state.words.every((word) => text.includes(word));
       };
-      state.shown = state.words.length ? rows.filter(fits) : rows.slice();
+      state.shown = state.words.length ? found.filter(fits) : found.slice();
       if (state.place >= 0) state.shown.sort(compare(state.place, state.sign));
-      state.start = 0;
-      draw();
+      return state.shown;
     };
+    const told = (error) => {
+      count.textContent = "This browser cannot read the other rows.";
+      console.warn(String(error));
+    };
+    // Every row is asked for once, by the first that sorts, filters or turns over.
+    const ask = (start) => (rows ??= rowsOf(sheet)).then((found) => {
+      if (start === 0 || state.shown.length === 0) chosen(found);
+      state.start = start;
+      draw();
+    }).catch(told);
     heads.forEach((head, place) => {
       const button = element("button", { type: "button" }, head.textContent);
       head.replaceChildren(button);
@@ -79,23 +97,20 @@
         state.place = place;
         heads.forEach((each) => each.setAttribute("aria-sort", "none"));
         head.setAttribute("aria-sort", state.sign > 0 ? "ascending" : "descending");
-        choose();
+        ask(0);
       });
     });
     input.addEventListener("input", () => {
       state.words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-      choose();
+      ask(0);
     });
-    before.addEventListener("click", () => { state.start -= page; draw(); });
-    after.addEventListener("click", () => { state.start += page; draw(); });
-    if (rows.length > 5) tools.append(label);
-    if (rows.length > page) tools.append(before, after);
-    if (rows.length > 5) {
-      tools.append(count);
-      sheet.prepend(tools);
-      count.textContent = rows.length > page ? `1 to ${page} of ${rows.length} rows` : `${rows.length} rows`;
-      before.disabled = true;
-    }
+    before.addEventListener("click", () => ask(state.start - page));
+    after.addEventListener("click", () => ask(state.start + page));
+    if (!count) return;
+    tools.append(label);
+    if (total > page) tools.append(before, after);
+    tools.append(count);
+    sheet.prepend(tools);
   };
   all(".sheet").forEach(makeTable);
 
@@ -150,17 +165,16 @@
 
   const settings = { responsive: true, displaylogo: false, displayModeBar: "hover",
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"] };
+  // By the element that each is drawn in: what it shows, and the promise of its drawing.
   const figures = new Map();
-  let library = null;
-
-  const unpack = async () => {
-    const packed = document.getElementById("plotly").textContent;
-    const bytes = Uint8Array.from(atob(packed), (each) => each.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const script = document.createElement("script");
-    script.textContent = await new Response(stream).text();
-    document.head.append(script);
+  const shownIn = (plot) => {
+    const own = figures.get(plot);
+    return own.figure ??= JSON.parse(own.script.textContent);
   };
+  let library = null;
+  const plotly = () => library ??= unpacked(document.getElementById("plotly")).then((text) => {
+    document.head.append(element("script", {}, text));
+  });
 
   // On paper a drawing is scaled to the width of the page, for which it has to say its own.
   const scalable = (plot) => {
@@ -170,16 +184,15 @@
   };
 
   const draw = async (plot) => {
-    const figure = figures.get(plot);
-    if (figure.drawn) return figure.drawn;
-    figure.drawn = (async () => {
-      if (!window.Plotly) await (library ??= unpack());  // else drawn before this function returns
+    const own = figures.get(plot);
+    return own.drawn ??= (async () => {
+      if (!window.Plotly) await plotly();  // else drawn before this function returns
+      const figure = shownIn(plot);
       await Plotly.newPlot(plot, inked(figure), themed(figure, plot), settings);
       plot.on("plotly_afterplot", () => scalable(plot));
       scalable(plot);
       plot.dataset.drawn = "true";
     })();
-    return figure.drawn;
   };
 
   const dataTable = (figure, title) => {
@@ -208,11 +221,11 @@
 
   all("figure").forEach((each) => {
     const plot = each.querySelector(".plot");
-    figures.set(plot, JSON.parse(each.querySelector("script.figure").textContent));
+    figures.set(plot, { script: each.querySelector("script.figure") });
     const details = each.querySelector(".data");
     const title = each.querySelector("figcaption").textContent;
     details.addEventListener("toggle", () => {
-      if (details.open && details.children.length === 1) details.append(dataTable(figures.get(plot), title));
+      if (details.open && details.children.length === 1) details.append(dataTable(shownIn(plot), title));
     });
   });
 
@@ -230,11 +243,13 @@
   }, { rootMargin: "400px" });
   figures.forEach((_, plot) => watcher.observe(plot));
 
-  const redraw = () => figures.forEach((figure, plot) => {
+  const redraw = () => figures.forEach(({ figure }, plot) => {
     if (plot.dataset.drawn) Plotly.react(plot, inked(figure), themed(figure, plot), settings);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   matchMedia("print").addEventListener("change", redraw);
+  // Once the words have been painted, so that nobody waits for them.
+  if (figures.size) requestAnimationFrame(() => setTimeout(() => plotly().catch(() => {})));
   // Not too many are drawn while nothing else is to do, so that they are there when asked for.
   const waiting = figures.size > MOST_AHEAD ? [] : [...figures.keys()];
   const idle = window.requestIdleCallback ?? ((call) => setTimeout(call, 200));
