@@ -167,6 +167,17 @@ def test_several_devices(
     assert sorted({m.device for m in result.measurements if m.status == "ok"}) == names
 
 
+def test_several_devices_have_a_file_each(fake_cuda_path: Library, tmp_path: Path) -> None:
+    name = str(tmp_path / "{device}" / "floor.json")
+    arguments = ("--device", "all", "--probe", "submit", *TINY, "-o", name)
+    status, _, told = launch_floor(fake_cuda_path("13.0"), *arguments, fake=settings(devices=2))
+    assert status == 0, told
+    for device in ("cpu", "cuda:0", "cuda:1"):
+        result = load_result(tmp_path / device.replace(":", "-") / "floor.json")
+        assert [facts.name for facts in result.devices] == [device]
+        assert {m.device for m in result.measurements} == {device}
+
+
 def test_rows_are_listed_without_being_measured(fake_cuda_path: Library) -> None:
     status, out, errors = launch_floor(fake_cuda_path("13.0"), "--device", "cuda", "--list")
     assert (status, errors) == (0, [])
