@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ import ftax_micro
 from ftax_micro.errors import DeviceUnavailableError, Interrupted, UnknownNameError, UsageError
 from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, select_ladder
 from ftax_micro.orchestration.point.job import PointJob
-from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess
+from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess, Task
 from ftax_micro.records import Data, Level, Measurement, Plan, Setting
 from ftax_micro.results import Result
 from ftax_micro.rungs import RUNGS
@@ -45,6 +46,10 @@ class Played(PointProcess):
         object.__setattr__(self, "interrupted", interrupted)
         self.jobs: list[PointJob]
         self.interrupted: str | None
+
+    def measure_all(self, tasks: Sequence[Task]) -> None:
+        for job, begins, ends in tasks:
+            self.measure(job, begins, ends)
 
     def measure(self, job: PointJob, begins: Begins, ends: Ends) -> None:
         self.jobs.append(job)

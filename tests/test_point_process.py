@@ -17,7 +17,7 @@ from stand_in import start
 from ftax_micro.errors import Interrupted
 from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
 from ftax_micro.orchestration.point.job import PointJob, PointName
-from ftax_micro.orchestration.point.process import PointProcess
+from ftax_micro.orchestration.point.process import PointProcess, Task
 from ftax_micro.records import Measurement, Plan
 
 PLAN = Plan(min_samples=5, min_time_s=0.0, timeout_s=0.2)
@@ -59,10 +59,26 @@ def open_device(name, tracer):
         raise RuntimeError("the device is gone")
     if name == "mute":
         os._exit(3)
+    note("opens " + name)
     return StandIn(*rows)
 
+def note(text):
+    if "FTAX_TEST_LOG" in os.environ:
+        with open(os.environ["FTAX_TEST_LOG"], "a") as log:
+            log.write(text + "\\n")
+
+def load(job):
+    if job.device == "slow":
+        note("never loads")
+        time.sleep(3600)
+    if job.device == "dying":
+        os._exit(5)
+    if job.device == "broken":
+        raise ImportError("no such package")
+    note("has loaded")
+
 point_child.open_device = open_device
-sys.exit(point_child.main(sys.argv[1:]))
+sys.exit(point_child.main(sys.argv[1:], loader=load))
 """
 
 
@@ -191,6 +207,97 @@ def test_a_point_that_is_not_traced_is_refused_where_a_tracer_is() -> None:
     (found,) = measured(wanted)
     assert found.status == "failed"
     assert "first must not be measured in a process that is traced" in str(found.reason)
+
+
+# Several jobs, each in a process of its own
+
+
+def measured_all(
+    *jobs: PointJob, interrupts: Interrupts | None = None
+) -> list[tuple[int, Measurement]]:
+    """The measurements of all points, with the number of their job."""
+    found: list[tuple[int, Measurement]] = []
+
+    def task(number: int, each: PointJob) -> Task:
+        return each, lambda _: None, lambda _, measurement: found.append((number, measurement))
+
+    process = PointProcess(60.0, interrupts, (sys.executable, "-c", CHILD))
+    process.measure_all([task(number, each) for number, each in enumerate(jobs)])
+    return found
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """What the children do, line by line."""
+    path = tmp_path / "log"
+    monkeypatch.setenv("FTAX_TEST_LOG", str(path))
+    return path
+
+
+def test_all_processes_have_loaded_before_the_first_opens_its_device(
+    log: Path, nothing_is_left: Path
+) -> None:
+    found = measured_all(job("first", "second"), job("third", device="other"), job("first"))
+    told = [(number, m.name, m.status) for number, m in found]
+    assert told == [
+        (0, "first", "ok"),
+        (0, "second", "ok"),
+        (1, "third", "ok"),
+        (2, "first", "ok"),
+    ]
+    opened = ["opens cpu", "opens other", "opens cpu"]
+    assert log.read_text().splitlines() == ["has loaded"] * 3 + opened
+    assert list(nothing_is_left.iterdir()) == []
+
+
+def test_after_a_crash_the_rest_of_a_job_comes_before_the_next_job(log: Path) -> None:
+    found = measured_all(job("crash", "second"), job("third", device="other"))
+    assert [(number, m.status) for number, m in found] == [(0, "failed"), (0, "ok"), (1, "ok")]
+    opened = ["opens cpu", "opens cpu", "opens other"]
+    assert log.read_text().splitlines() == ["has loaded"] * 2 + opened
+
+
+def test_a_process_that_goes_while_it_loads_costs_its_own_points() -> None:
+    found = measured_all(job("first", "second", device="dying"), job("third"))
+    gone = "its process ended with 5 before it had a result: it said nothing"
+    assert [(number, m.status, m.reason) for number, m in found] == [
+        (0, "failed", gone),
+        (0, "failed", gone),
+        (1, "ok", None),
+    ]
+
+
+def test_what_cannot_be_loaded_is_left_to_the_point_that_needs_it() -> None:
+    ((_, found),) = measured_all(job("first", device="broken"))
+    assert (found.status, found.reason) == ("ok", None)
+
+
+def test_processes_that_cannot_start_fail_their_points() -> None:
+    found: list[Measurement] = []
+    process = PointProcess(60.0, command=["/nonexistent/python"])
+    each = job("first", "second")
+    process.measure_all([(each, lambda _: None, lambda _, m: found.append(m))] * 2)
+    assert [m.status for m in found] == ["failed"] * 4
+    assert str(found[0].reason).startswith("its process could not be started: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_while_they_load_ends_all(
+    number: int, log: Path, nothing_is_left: Path
+) -> None:
+    def interrupt() -> None:
+        while not log.exists() or log.read_text().count("\n") < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    with catch_signals() as interrupts:
+        thread.start()
+        with pytest.raises(Interrupted):
+            measured_all(job("first"), job("second", device="slow"), interrupts=interrupts)
+        thread.join(60)
+    assert sorted(log.read_text().splitlines()) == ["has loaded", "never loads"]
+    assert list(nothing_is_left.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,6 +53,31 @@ def test_opening_all_rungs_imports_no_library() -> None:
     for name in RUNGS:
         RUNGS.open(name)
     assert heavy & set(sys.modules) == before
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_what_rungs_share_is_loaded_once_and_what_breaks_is_left_to_them(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[str] = []
+    load = loaded.append
+
+    def broken(_: str) -> None:
+        raise ImportError("no such package")
+
+    rung = RUNGS.open("raw_call")
+    loads = {"a": load, "b": broken, "c": load, "d": None, "e": lambda kind: load(f"other {kind}")}
+    rungs = {name: replace(rung, load=each) for name, each in loads.items()}
+    monkeypatch.setattr(ladder, "RUNGS", SimpleNamespace(open=rungs.__getitem__))
+    ladder.load_rungs(rungs, device)
+    kind = device.partition(":")[0]
+    assert loaded == [kind, f"other {kind}"]
+
+
+def test_what_stands_on_torch_loads_it_ahead_and_what_needs_no_package_loads_none() -> None:
+    every: list[Rung] = [RUNGS.open(name) for name in RUNGS]
+    assert all(rung.load for rung in every if rung.package == "torch")
+    assert not any(rung.load for rung in every if rung.package is None)
 
 
 # Straight-line programs

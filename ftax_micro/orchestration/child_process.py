@@ -1,7 +1,8 @@
 """A process that measures for this one: started, ended, and asked why it ended.
 
-It gets a folder, which holds its job, and a pipe to tell by. Its stdin closes when this process
-goes, whatever ends that, and it goes too (`end_with_parent`). It has a session of its own: Ctrl-C
+It gets a folder, which holds its job, and a pipe to tell by. Its stdin carries nothing, but for the
+word to begin (`Child.go`), and closes when this process goes, whatever ends that: it goes too
+(`end_with_parent`). It has a session of its own: Ctrl-C
 is for this process, which decides what becomes of the other, and all that it started goes with it.
 """
 
@@ -32,6 +33,12 @@ class Child:
     def messages(self) -> Path:
         """What it writes to stderr."""
         return self.folder / "stderr"
+
+    def go(self) -> None:
+        """Tell it to begin. One that is gone hears nothing: its pipe says so."""
+        if self.process.stdin is not None:
+            with contextlib.suppress(OSError):
+                os.write(self.process.stdin.fileno(), b"g")
 
     def end(self, grace_s: float) -> None:
         """Make sure that it and what it started are gone, or at least told to go: in a driver call
@@ -102,12 +109,17 @@ def last_line(messages: Path, since: int = 0) -> str | None:
     return found if found is None or len(found) <= _LONGEST else f"{found[: _LONGEST - 1]}…"
 
 
-def end_with_parent(leave: Callable[[], None]) -> None:
-    """Call `leave`, in a thread of its own, when stdin ends, as it does with the parent."""
+def end_with_parent(leave: Callable[[], None]) -> threading.Event:
+    """Call `leave`, in a thread of its own, when stdin ends, as it does with the parent.
+
+    The event is set once the parent has said `Child.go`.
+    """
+    told = threading.Event()
 
     def watch() -> None:
         while os.read(0, 1):
-            pass
+            told.set()
         leave()
 
     threading.Thread(target=watch, daemon=True).start()
+    return told

@@ -1,7 +1,8 @@
 """The dispatch ladder, measured: rungs of one or more devices, a fresh process for each package.
 
 Libraries that share a process change each other's times (threads, allocators, signal handlers,
-locks on the driver), and a broken one takes the others with it.
+locks on the driver), and a broken one takes the others with it. All import theirs beside each
+other, before the first is measured.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.plans import check_plan
 from ftax_micro.orchestration.point.job import PointJob, PointName
 from ftax_micro.orchestration.point.measure import skipped_device
-from ftax_micro.orchestration.point.process import Begins, PointProcess
+from ftax_micro.orchestration.point.process import Begins, PointProcess, Task
 from ftax_micro.records import QUICK_PLAN, DeviceFacts, Measurement, Plan, Setting
 from ftax_micro.results import Result
 from ftax_micro.rungs import RUNGS
@@ -140,9 +141,11 @@ class LadderRun:
                 continue
             point = PointName(name=rung.name, setting=setting)
             packages.setdefault(rung.package, []).append(point)
+        tasks: list[Task] = []
         for points in packages.values():
             job = PointJob(device=device, points=points, plan=self.plan, process=process)
-            self.measures.measure(job, self._beginning(device, points), self._ends)
+            tasks.append((job, self._beginning(device, points), self._ends))
+        self.measures.measure_all(tasks)
 
     def _beginning(self, device: str, points: Sequence[PointName]) -> Begins:
         every = [p for name in self.selection.devices for p in _points(self.selection, name)]

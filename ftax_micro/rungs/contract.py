@@ -67,6 +67,8 @@ class Rung:
     on, and with its keys the devices on which the rung exists. Rungs of one `package` share a
     process, which no other library enters. `summary` is two sentences, `source` says where the
     path is documented. Not `quick` is one that takes longer to make ready than all others together.
+    `load(kind)` imports what takes long, for devices of that kind and without touching one: it is
+    called once, while other processes import theirs. What goes wrong there is for `make` to tell.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Rung:
     package: str | None = None
     arguments: tuple[int, ...] = ()
     quick: bool = True
+    load: Callable[[str], object] | None = None
 
     def settings(self, kind: str) -> list[dict[str, str | int | float]]:
         """The points it is measured at on a device of `kind`."""

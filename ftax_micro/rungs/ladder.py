@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ftax_micro.collector import old_objects_set_aside
 from ftax_micro.devices import open_device
@@ -59,6 +59,18 @@ def rungs_of(kind: str) -> list[Rung]:
     """The rungs that exist on devices of `kind` (``cpu``, ``cuda``), the lowest first."""
     every: list[Rung] = [RUNGS.open(name) for name in RUNGS]
     return [rung for rung in every if kind in rung.below]
+
+
+def load_rungs(names: Iterable[str], device: str) -> None:
+    """Import what the rungs called `names` need on `device`, which is not touched.
+
+    One that cannot be imported is left to the rung, which tells.
+    """
+    kind = device.partition(":")[0]
+    loads = [load for name in names if (load := RUNGS.open(name).load)]
+    for load in dict.fromkeys(loads):
+        with contextlib.suppress(Exception):
+            load(kind)
 
 
 def _measure(rung: Rung, place: Place, setting: Setting, plan: Plan) -> Outcome:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ftax_micro.rungs.contract import Place, Program, Rung
-from ftax_micro.rungs.torch_program import python_program
+from ftax_micro.rungs.torch_program import load_torch, python_program
 
 
 def _make(place: Place, _arguments: int) -> Program:
@@ -33,4 +33,5 @@ RUNG = Rung(
     below={"cpu": "torch_inference_mode", "cuda": "torch_inference_mode"},
     make=_make,
     package="torch",
+    load=load_torch,
 )

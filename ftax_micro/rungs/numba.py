@@ -24,6 +24,12 @@ _AT_LEAST = (0, 60)
 _CUDA_AT_LEAST = (0, 20)
 
 
+def _load(kind: str) -> None:
+    if kind == "cpu":  # NVIDIA's own is imported before Numba, and asks for the driver
+        numba = require("numba", "ladder", _AT_LEAST)
+        numba.njit(EMPTY[0])()  # the first one that is compiled imports the compiler
+
+
 def _make(place: Place, arguments: int) -> Program:
     if place.kind == "cuda":
         return _launched(place, arguments)
@@ -87,5 +93,6 @@ RUNG = Rung(
     below={"cpu": "extension", "cuda": "driver"},
     make=_make,
     package="numba",
+    load=_load,
     arguments=ARGUMENTS,
 )

@@ -131,6 +131,11 @@ def write_chain(path: Path, count: int) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION), path)
 
 
+def _load(_kind: str) -> None:
+    require("onnx", "models")
+    import_onnxruntime()
+
+
 def _make(place: Place, _arguments: int) -> Program:
     require("onnxruntime", "models")  # a broken one fails the rung, as every other package does
     library = import_onnxruntime()
@@ -166,4 +171,5 @@ RUNG = Rung(
     below={"cpu": "raw_call", "cuda": "runtime"},
     make=_make,
     package="onnxruntime",
+    load=_load,
 )

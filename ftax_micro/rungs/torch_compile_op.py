@@ -15,7 +15,7 @@ from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.custom_add import counted, custom_add
-from ftax_micro.rungs.torch_program import Surroundings, called_program
+from ftax_micro.rungs.torch_program import Surroundings, called_program, load_torch
 
 # Each is compiled, in time that grows with its length.
 _COUNTS = slope_counts(8, 24, levels=3)
@@ -105,5 +105,6 @@ RUNG = Rung(
     below={"cpu": "torch_custom_op", "cuda": "torch_custom_op"},
     make=_make,
     package="torch",
+    load=load_torch,
     quick=False,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.custom_add import custom_add
-from ftax_micro.rungs.torch_program import python_program
+from ftax_micro.rungs.torch_program import load_torch, python_program
 
 
 def _make(place: Place, _arguments: int) -> Program:
@@ -23,4 +23,5 @@ RUNG = Rung(
     below={"cpu": "torch_inference_mode", "cuda": "torch_inference_mode"},
     make=_make,
     package="torch",
+    load=load_torch,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ftax_micro.rungs.contract import Place, Program, Rung
-from ftax_micro.rungs.torch_program import python_program
+from ftax_micro.rungs.torch_program import load_torch, python_program
 
 
 def _make(place: Place, _arguments: int) -> Program:
@@ -22,4 +22,5 @@ RUNG = Rung(
     below={"cpu": "torch_no_grad", "cuda": "torch_no_grad"},
     make=_make,
     package="torch",
+    load=load_torch,
 )

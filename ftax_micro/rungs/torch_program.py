@@ -23,10 +23,19 @@ from ftax_micro.rungs.packages import require
 COUNTS = slope_counts(16, 96)
 
 
+def load_torch(_kind: str) -> Any:
+    """torch, imported. Errors: `Skip` where it is missing or too old.
+
+    Without its compiler, which the rungs above it import when they are made: what stands below
+    them is measured as it is in a process that has none.
+    """
+    with collector_off():
+        return require("torch", "models", (2, 6))
+
+
 def import_torch(place: Place) -> Any:
     """torch, ready for `place`. Errors: `Skip` where it is missing or cannot use the device."""
-    with collector_off():
-        torch = require("torch", "models", (2, 6))
+    torch = load_torch(place.kind)
     torch.set_num_threads(1)  # one element is not for sharing
     if place.kind == "cuda":
         with warnings.catch_warnings():  # of a driver that is too old

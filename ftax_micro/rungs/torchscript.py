@@ -10,7 +10,7 @@ from typing import Any
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import PreparationError, preparing
 from ftax_micro.rungs.contract import Place, Program, Rung
-from ftax_micro.rungs.torch_program import COUNTS, Surroundings, called_program
+from ftax_micro.rungs.torch_program import COUNTS, Surroundings, called_program, load_torch
 
 # The profiling executor watches the first run and specialises for the second.
 _MOST_RUNS = 6
@@ -105,4 +105,5 @@ RUNG = Rung(
     below={"cpu": "raw_call", "cuda": "runtime"},
     make=_make,
     package="torch",
+    load=load_torch,
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from ftax_micro.orchestration.interrupts import Interrupts, catch_signals
 from ftax_micro.orchestration.point.job import (
     BEGINS,
     ENDS,
+    LOADED,
     PointJob,
     PointName,
     read_job,
@@ -36,8 +38,9 @@ from ftax_micro.records import Measurement, Status
 _Absence = tuple[Status, str]
 
 
-# What opens the device that a job names.
+# What opens the device that a job names; what imports what a job needs, without touching a device.
 Opener = Callable[[str, Tracer | None], Device]
+Loader = Callable[[PointJob], None]
 
 
 class _Child:
@@ -111,19 +114,23 @@ class _Child:
 
 def main(
     arguments: Sequence[str],
-    ready: Callable[[], None] | None = None,
     opener: Opener | None = None,
+    loader: Loader | None = None,
 ) -> int:
     """Measure the job in the folder; the exit code says whether all points were reached.
 
-    `opener` opens the job's device, by default `open_device`.
+    `opener` opens the job's device, by default `open_device`. `loader` is called first where the
+    job waits.
     """
     folder, pipe = Path(arguments[0]), int(arguments[1])
     os.set_inheritable(pipe, False)  # or a helper of the driver would hold it open
-    (ready or _end_with_parent)()
+    told = end_with_parent(lambda: os._exit(1))
     with catch_signals() as interrupts:
         try:
-            _Child(read_job(folder), folder, pipe, interrupts, opener or open_device).run()
+            job = read_job(folder)
+            if job.waits:
+                _wait(job, pipe, loader, interrupts, told)
+            _Child(job, folder, pipe, interrupts, opener or open_device).run()
         except Interrupted as error:
             return error.exit_code
         if interrupts.pending:
@@ -131,8 +138,20 @@ def main(
     return 0
 
 
-def _end_with_parent() -> None:
-    end_with_parent(lambda: os._exit(1))
+def _wait(
+    job: PointJob,
+    pipe: int,
+    loader: Loader | None,
+    interrupts: Interrupts,
+    told: threading.Event,
+) -> None:
+    """Import what `job` needs, and wait for the word. Errors: `Interrupted`."""
+    if loader is not None:
+        with contextlib.suppress(Exception):  # the point that needs it tells
+            loader(job)
+    os.write(pipe, LOADED)
+    with interrupts.raised():
+        told.wait()
 
 
 if __name__ == "__main__":

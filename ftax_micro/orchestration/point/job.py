@@ -13,8 +13,9 @@ import msgspec
 from ftax_micro.records import Measurement, Plan, Record, Setting
 from ftax_micro.result_rules import check_measurement
 
-# What the pipe carries: the next point begins; its result lies in the folder.
-BEGINS, ENDS = b"b", b"e"
+# What the pipe carries: what the job needs is imported; the next point begins; its result lies in
+# the folder.
+LOADED, BEGINS, ENDS = b"l", b"b", b"e"
 
 
 class PointName(Record, frozen=True, kw_only=True):
@@ -29,7 +30,8 @@ class PointJob(Record, frozen=True, kw_only=True):
     """Points of one device, to be measured one after the other in a fresh process.
 
     `tracer` is started before anything else; all points are then traced ones. `process` is the
-    repetition that the results belong to.
+    repetition that the results belong to. One that `waits` imports what it needs, says so, and
+    begins when it is told to.
     """
 
     device: str
@@ -37,6 +39,7 @@ class PointJob(Record, frozen=True, kw_only=True):
     plan: Plan
     tracer: str | None = None
     process: int = 0
+    waits: bool = False
 
 
 def write_job(folder: Path, job: PointJob) -> None:

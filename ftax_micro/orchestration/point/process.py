@@ -12,7 +12,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from ftax_micro.orchestration.child_process import Child, running_child, why_it_
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.point.job import (
     BEGINS,
+    LOADED,
     PointJob,
     PointName,
     read_point,
@@ -39,6 +40,8 @@ _CHILD = ("-m", "ftax_micro.orchestration.point.child")
 # Told of every point, by its index in the job: it begins; it has a record.
 Begins = Callable[[int], None]
 Ends = Callable[[int, Measurement], None]
+# A job, and who is told of its points.
+Task = tuple[PointJob, Begins, Ends]
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,52 @@ class PointProcess:
         Errors: `Interrupted`, once those points are told of that have a value; the process is gone
         by then.
         """
+        self._measure((job, begins, ends), None)
+
+    def measure_all(self, tasks: Sequence[Task]) -> None:
+        """Measure one job after the other, each in a process of its own, as `measure` does.
+
+        Those processes import what they will need beside each other, before the first of them
+        measures: an import takes seconds on one core, and must not run while another is timed.
+        """
+        with contextlib.ExitStack() as stack:
+            loading = [stack.enter_context(self._loading(job)) for job, _, _ in tasks]
+            self._wait_for([each.child for each in loading if each.child])
+            for task, each in zip(tasks, loading, strict=True):
+                self._measure(task, each)
+
+    @contextlib.contextmanager
+    def _loading(self, job: PointJob) -> Iterator[_Loading]:
+        """A child for `job` that waits to be told to begin; none where it cannot be started."""
+        with contextlib.ExitStack() as closing:
+            child: Child | None = None
+            waits = msgspec.structs.replace(job, waits=True)
+            with contextlib.suppress(OSError):  # it is tried again, and told, when it is its turn
+                child = closing.enter_context(self._child(waits))
+            yield _Loading(child, closing)
+
+    def _wait_for(self, children: Sequence[Child]) -> None:
+        """Until all have loaded, have gone, or have had the time to. Errors: `Interrupted`."""
+        pipes = [child.pipe for child in children]
+        end_s = time.monotonic() + self.start_s
+        while pipes and (left_s := end_s - time.monotonic()) > 0:
+            with self.interrupts.raised() if self.interrupts else contextlib.nullcontext():
+                ready, _, _ = select.select(pipes, [], [], left_s)
+            pipes = [pipe for pipe in pipes if pipe not in ready]
+
+    def _child(self, job: PointJob) -> contextlib.AbstractContextManager[Child]:
+        if self.interrupts and self.interrupts.pending:
+            raise self.interrupts.pending
+        command = self.command or (sys.executable or "python3", *_CHILD)
+        return running_child(command, lambda folder: write_job(folder, job), self.grace_s)
+
+    def _measure(self, task: Task, loading: _Loading | None) -> None:
+        job, begins, ends = task
         first = 0
         while first < len(job.points):
             rest = msgspec.structs.replace(job, points=job.points[first:])
             run = _Run(rest, first, begins, ends)
-            reason = self._run(run)
+            reason = self._run(run, None if first else loading)
             if not run.begun:  # it would not begin another time either
                 run.fail_rest(reason)
             elif run.done < run.begun:
@@ -74,16 +118,17 @@ class PointProcess:
                 run.fail_rest("the device did not answer in a row before this one")
             first += run.done
 
-    def _run(self, run: _Run) -> str:
+    def _run(self, run: _Run, loading: _Loading | None) -> str:
         """Run a child until it ends or is ended; why there are points without a record."""
         if self.interrupts and self.interrupts.pending:
             raise self.interrupts.pending
-        command = self.command or (sys.executable or "python3", *_CHILD)
+        if loading and loading.child:
+            with loading.closing:
+                loading.child.go()
+                return self._attend(run, loading.child)
         with contextlib.ExitStack() as stack:
             try:
-                child = stack.enter_context(
-                    running_child(command, lambda folder: write_job(folder, run.job), self.grace_s)
-                )
+                child = stack.enter_context(self._child(run.job))
             except OSError as error:
                 return f"its process could not be started: {error}"
             return self._attend(run, child)
@@ -125,9 +170,17 @@ class PointProcess:
                 return True
             if word == BEGINS:
                 run.begin()
-            else:
+            elif word != LOADED:
                 run.end(child.folder)
             silent_s = self.limit_s
+
+
+@dataclass(frozen=True)
+class _Loading:
+    """A child that imports what it needs, and what ends it."""
+
+    child: Child | None
+    closing: contextlib.ExitStack
 
 
 @dataclass
