@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ftax_micro.errors import FtaxError
 from ftax_micro.models.torchvision_import import import_torchvision, operators_declared
 from ftax_micro.models.transformers_spec import import_transformers
+from ftax_micro.process_end import end_process
 
 
 def _torch() -> str:
@@ -67,4 +68,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end_process(main(sys.argv[1:]))

@@ -31,6 +31,7 @@ from ftax_micro.orchestration.floor import FloorRun, Progress
 from ftax_micro.orchestration.interrupts import Interrupts
 from ftax_micro.orchestration.point.selection import Selection
 from ftax_micro.orchestration.workload.memory import be_first_to_go, failure_reason
+from ftax_micro.process_end import end_process
 from ftax_micro.records import QUICK_PLAN, Measurement, Plan, Record, Roofline
 from ftax_micro.roofline import measure_rooflines
 
@@ -151,4 +152,4 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end_process(main(sys.argv[1:]))

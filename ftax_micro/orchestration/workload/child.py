@@ -28,6 +28,7 @@ from ftax_micro.orchestration.workload.job import (
 from ftax_micro.orchestration.workload.memory import be_first_to_go
 from ftax_micro.orchestration.workload.request import WorkloadRequest
 from ftax_micro.orchestration.workload.session import WorkloadSession
+from ftax_micro.process_end import end_process
 from ftax_micro.profilers import TRACERS
 
 # What the device does is read from NVIDIA's own records, those of graphs and other runtimes too.
@@ -81,4 +82,4 @@ def _leave() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    end_process(main(sys.argv[1:]))
