@@ -19,6 +19,7 @@ COMMANDS = {
     "model_latency": "how long does a model take in each execution mode?",
     "bound_analysis": "what explains a latency: kernels, launches, or the framework?",
     "report": "all of it as one page, with figures",
+    "fleet": "the same measurement on every machine of a cluster",
     "compare": "results of several machines side by side, or before and after",
     "doctor": "what can run here and, for what cannot, why",
 }

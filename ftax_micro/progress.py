@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ftax_micro.records import Measurement, Setting
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
     from typing_extensions import Self
+
+    from ftax_micro.clusters.contract import Node
+
+# Lines below the first, so that a terminal holds them.
+_MOST_NODES = 16
 
 
 class _Line:
@@ -135,6 +142,42 @@ class LatencyLine(_Line):
         left_s = self.left_s()
         left = "" if left_s is None else f" ({_about(left_s)} left)"
         self._progress.update(self._task, description=f"{self._workload} {what}{left}")
+
+
+class FleetLine(_Line):
+    """How many of the nodes are ready, and below that what each of the first ones does; what is
+    saved is said above, on a terminal or not.
+    """
+
+    def __init__(self, total: int, say: Callable[[str], None]) -> None:
+        super().__init__(total)
+        self._say = say
+        self._lines: dict[str, TaskID] = {}
+        self._progress.update(self._task, description="nodes")
+
+    def node_begins(self, node: Node) -> None:
+        """A line for the node, where there is room."""
+        if len(self._lines) < _MOST_NODES:
+            self._lines[node.id] = self._progress.add_task(_of_node(node, "waiting"), total=None)
+
+    def node_does(self, node: Node, what: str) -> None:
+        """Shows what it does now."""
+        if node.id in self._lines:
+            self._progress.update(self._lines[node.id], description=_of_node(node, what))
+
+    def node_ends(self, node: Node) -> None:
+        """Makes room, and moves the bar."""
+        if node.id in self._lines:
+            self._progress.remove_task(self._lines.pop(node.id))
+        self._progress.advance(self._task)
+
+    def saved(self, node: Node, device: str, name: str) -> None:
+        """Says which file it is."""
+        self._say(f"saved {name}: {device} of {node.host}")
+
+
+def _of_node(node: Node, what: str) -> str:
+    return f"  {node.host} {what}"
 
 
 def _about(seconds: float) -> str:

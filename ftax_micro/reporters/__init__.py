@@ -82,3 +82,13 @@ MAIN_REPORTERS = Registry(
         "markdown": "ftax_micro.reporters.main_job:render_markdown",
     },
 )
+
+FLEET_REPORTERS = Registry(
+    "format",
+    {
+        "table": "ftax_micro.reporters.fleet:render_table",
+        "csv": "ftax_micro.reporters.fleet:render_csv",
+        "json": "ftax_micro.reporters.fleet:render_json",
+        "markdown": "ftax_micro.reporters.fleet:render_markdown",
+    },
+)
