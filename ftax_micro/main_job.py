@@ -81,11 +81,14 @@ def command(argv: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True)
 class Report:
-    """The page at the end; `path` None: there is none, and `reason` is why."""
+    """The page at the end; `path` None: there is none, and `reason` is why. `source`: the file that
+    has what it shows.
+    """
 
     path: Path | None
     force: bool
     reason: str | None = None
+    source: str = "this run"
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> Report:
@@ -106,7 +109,8 @@ class Report:
             if args.report:
                 raise
             return cls(None, force, f"no report: {error}")
-        return cls(path, force)
+        file = args.show or args.output
+        return cls(path, force, source=file.name if file else cls.source)
 
     def write(self, result: Result) -> int:
         """The page, and where it is; the exit code, 0 also where there is none to write."""
@@ -119,8 +123,7 @@ class Report:
                 cli.message(f"ftax-micro: {self.reason}")
             return 0
         try:
-            name = result.environment.hostname or "this machine"
-            write_page(Question((Source(name, result=result),)), self.path, force=self.force)
+            write_page(Question((Source(self.source, result=result),)), self.path, force=self.force)
         except FtaxError as error:
             cli.message(f"{ERROR_PREFIX}{error}")
             return error.exit_code

@@ -42,7 +42,7 @@ def test_a_page_is_written_and_named(run: Run, models: Path, tmp_path: Path) -> 
     assert err == f"saved {tmp_path / 'report.html'}\n"
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert text.startswith("<!DOCTYPE html>")
-    assert "Of models.json" in text
+    assert "<p>Of models.json: A GPU, A Processor (host quiet), 2026-01-02</p>" in text
 
 
 def test_what_exists_is_replaced_only_by_force(run: Run, models: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from ftax_micro.analysis.report.page import Page, Section
 from ftax_micro.analysis.sheet import Unit
 from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
 from ftax_micro.analysis.views.contract import Question, Source
+from ftax_micro.records import Case
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
 
@@ -79,9 +80,32 @@ def test_parts_of_a_latency_add_up_to_it(full: Page) -> None:
     for series in figures[0].series:
         for value, place in zip(series.x, series.y, strict=True):
             sums[int(place)] += value
-    latencies = [row.cells[2] for row in part(full, "attribution").sheets[0].rows]
+    latencies = [row.cells[3] for row in part(full, "attribution").sheets[0].rows]
     expected = [cell.value for cell in latencies if isinstance(cell, Estimate)]
     assert sums == pytest.approx(expected[: len(sums)])
+
+
+def test_a_model_whose_bars_would_not_be_seen_beside_others_has_a_figure_of_its_own() -> None:
+    def long(each: Case, times: float) -> Case:
+        assert each.latency is not None
+        samples = [times * sample for sample in each.latency.samples]
+        return msgspec.structs.replace(
+            each, model="large", latency=msgspec.structs.replace(each.latency, samples=samples)
+        )
+
+    for times, models in ((10, [""]), (50, ["bert_base", "large"])):
+        cases = [case("eager"), long(case("eager"), times)]
+        found = msgspec.structs.replace(floor_result(), kind="model_latency", cases=cases)
+        figures = part(page(found), "attribution").figures
+        assert len(figures) == len(models)
+        assert all(n in f"{f.name}{f.y.names}" for n, f in zip(models, figures, strict=True))
+
+
+def test_what_all_cases_have_in_common_is_said_once(full: Page) -> None:
+    (sheet,) = part(full, "latency").sheets
+    assert sheet.title == "Latency of every case: cuda:0, size 128"
+    hidden = {each.name for each in sheet.columns if each.heading is None}
+    assert hidden == {"device", "size"}
 
 
 def test_a_timeline_joins_calls_above_to_operations_below(full: Page) -> None:
@@ -138,7 +162,8 @@ def test_a_cpu_says_that_the_paper_is_about_gpus() -> None:
 
 def test_several_files_are_told_apart() -> None:
     found = page(floor_result(), ladder(rung("raw_call", 2e-9, op="call")), swept(batches=(1, 2)))
-    assert found.sources == ("a.json", "b.json", "c.json")
+    assert [each.split(":")[0] for each in found.sources] == ["a.json", "b.json", "c.json"]
+    assert found.title == "Framework tax report: A GPU, A Processor, a.json, b.json, c.json"
     groups = part(found, "answer").groups
     assert groups[0][0] == "c.json"  # the one that says what binds
     titles = [figure.title for figure in part(found, "anatomy").figures]

@@ -170,6 +170,19 @@ def test_figures_beyond_what_a_browser_opens_are_counted_and_where_they_are_is_s
     assert "--format svg" in told
 
 
+def test_a_number_and_its_unit_stay_on_one_line() -> None:
+    lines = ["takes 2.5 µs (4 %) and 1.2 × more, 3 sheets"]
+    text = render_page(Page("t", ("a.json: x",), (Section("a", "A", "A", lines),), "1"))
+    assert "takes 2.5\u00a0µs (4\u00a0%) and 1.2\u00a0× more, 3 sheets" in text
+
+
+def test_files_that_a_page_is_of_are_named_or_counted() -> None:
+    text = render_page(Page("t", tuple(f"{n}.json: <b>" for n in range(11)), (), "1"))
+    assert text.count("<p>Of ") == 8
+    assert "<p>Of 7.json: &lt;b&gt;</p>" in text
+    assert "<p>and 3 more files</p>" in text
+
+
 def test_json_in_a_script_neither_ends_nor_begins_one() -> None:
     text = script_json(["</script>", "<!--", "\u2028", "µ"])
     assert not re.search("[<\u2028]", text)

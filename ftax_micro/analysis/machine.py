@@ -25,6 +25,12 @@ def _uuids(result: Result) -> set[str]:
     return {str(each.facts["uuid"]) for each in result.devices if each.facts.get("uuid")}
 
 
+def device_models(result: Result) -> list[str]:
+    """The models of the devices that were measured, GPUs first: what costs depend on most."""
+    ordered = sorted(result.devices, key=lambda each: each.kind != "cuda")
+    return list(dict.fromkeys(each.model or each.name for each in ordered))
+
+
 def machine_name(result: Result) -> str:
     """Host name and devices, in words."""
     models = dict.fromkeys(each.model or each.name for each in result.devices)

@@ -125,6 +125,22 @@ def table_columns(sheet: Sheet) -> list[int]:
     ]
 
 
+def without_common(sheet: Sheet, names: Sequence[str]) -> Sheet:
+    """The sheet with its columns of those names in the title instead, where every one of several
+    rows has the same value in them.
+    """
+    common = []
+    columns = list(sheet.columns)
+    for place, column in enumerate(sheet.columns):
+        values = {row.cells[place] for row in sheet.rows}
+        if column.name in names and len(sheet.rows) > 1 and len(values) == 1 and None not in values:
+            columns[place] = replace(column, heading=None)
+            value = values.pop()
+            common.append(value if isinstance(value, str) else f"{column.heading} {value}")
+    title = ": ".join(filter(None, (sheet.title, ", ".join(map(str, common)))))
+    return replace(sheet, title=title or None, columns=tuple(columns))
+
+
 def sentences(sheet: Sheet) -> list[str]:
     """All that stands below the table: what is said of its rows, then of the whole."""
     return [*(line for row in sheet.rows for line in row.lines), *sheet.lines]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ftax_micro.analysis.machine import device_models
 from ftax_micro.analysis.report.answer import answer
 from ftax_micro.analysis.report.attribution import attribution
 from ftax_micro.analysis.report.latencies import against_macs, latency
 from ftax_micro.analysis.report.layers import anatomy, ladder
-from ftax_micro.analysis.report.machines import absences, machines
+from ftax_micro.analysis.report.machines import about, absences, machines
 from ftax_micro.analysis.report.material import materials
 from ftax_micro.analysis.report.page import Page
 from ftax_micro.analysis.report.paper import beside_paper
@@ -25,4 +26,6 @@ def build_page(question: Question, tool_version: str) -> Page:
     found = materials(question)
     names = tuple(each.name for each in question.sources)
     sections = tuple(section(found) for section in _SECTIONS)
-    return Page(f"ftax_micro report: {', '.join(names)}", names, sections, tool_version)
+    models = dict.fromkeys(model for each in found.results for model in device_models(each.result))
+    title = f"Framework tax report: {', '.join((*models, *names))}"
+    return Page(title, about(found), sections, tool_version)

@@ -21,6 +21,8 @@ NO_BOUNDS = (
 )
 # More bars than this are not read in one figure.
 MOST_BARS = 32
+# A bar so many times as long as another leaves some ten pixels of that.
+_SEEN = 20
 _PARTS = (
     ("device bound", "the device alone, its queue never empty"),
     ("launch floor", "launching at the floor, beyond the device bound"),
@@ -29,16 +31,16 @@ _PARTS = (
 _COLUMNS = (
     Column("case", "case"),
     Column("mode", "mode"),
+    Column("regime", "regime"),
     Column("latency", "latency", Unit.SECONDS, interval=True),
+    Column("tax", "tax", Unit.SECONDS, interval=True),
+    Column("tax_share", "share", Unit.SHARE, interval=True),
+    Column("why", "because", folds=True),
     Column("device_bound", "device bound", Unit.SECONDS),
     Column("launch_bound", "launch bound", Unit.SECONDS),
     Column("graph_bound", "graph bound", Unit.SECONDS),
     Column("busy", "busy", Unit.SECONDS),
     Column("idle", "idle", Unit.SECONDS),
-    Column("tax", "tax", Unit.SECONDS, interval=True),
-    Column("tax_share", "share", Unit.SHARE, interval=True),
-    Column("regime", "regime"),
-    Column("why", "because", folds=True),
     Column("source", "file"),
 )
 
@@ -72,6 +74,30 @@ def _bound(material: Material) -> list[CaseBounds]:
 
 def _stacks(found: Materials, material: Material, device: str) -> list[Figure]:
     cases = [each for each in _bound(material) if each.case.device == device]
+    figures = []
+    for group in _of_one_scale(cases):
+        model = group[0].case.model if len(group) < len(cases) else ""
+        figures += _stack(found, material, device, model, group)
+    return figures
+
+
+def _of_one_scale(cases: Sequence[CaseBounds]) -> list[Sequence[CaseBounds]]:
+    """All, or those of each model where the bars of one would not be seen beside another's."""
+    models: dict[str, list[CaseBounds]] = {}
+    for each in cases:
+        models.setdefault(each.case.model, []).append(each)
+    longest = [max(_latency(each) for each in own) for own in models.values()]
+    return [cases] if max(longest) <= _SEEN * min(longest) else [*models.values()]
+
+
+def _latency(each: CaseBounds) -> float:
+    return 0.0 if each.bounds is None else each.bounds.latency.value
+
+
+def _stack(
+    found: Materials, material: Material, device: str, model: str, cases: Sequence[CaseBounds]
+) -> list[Figure]:
+    """`model`: that of all cases, where other figures are of others."""
     common, names = _told_apart(cases)
     starts = range(0, len(cases), MOST_BARS)
     figures = []
@@ -80,7 +106,7 @@ def _stacks(found: Materials, material: Material, device: str) -> list[Figure]:
         page = cases[start : start + MOST_BARS]
         figures.append(
             Figure(
-                slug("attribution", material.name, device, part and number),
+                slug("attribution", material.name, device, model, part and number),
                 found.title(material, f"Latency by cause on {device}", common, part),
                 "stack",
                 Axis("latency", Unit.SECONDS),
@@ -164,9 +190,9 @@ def _summary(cases: Sequence[CaseBounds]) -> str:
 def _row(each: BoundRow, *, several: bool) -> Row:
     return Row(
         (
-            *(each.case, each.mode, each.latency),
+            *(each.case, each.mode, each.regime),
+            *(each.latency, each.tax, each.tax_share, each.why),
             *(each.device_bound, each.launch_bound, each.graph_bound, each.busy, each.idle),
-            *(each.tax, each.tax_share, each.regime, each.why),
             each.source if several else None,
         )
     )

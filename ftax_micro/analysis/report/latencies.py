@@ -11,7 +11,7 @@ from ftax_micro.analysis.latency_view import CaseSummary
 from ftax_micro.analysis.report.figure import Axis, Figure, Rule, Series, slug
 from ftax_micro.analysis.report.material import Material, Materials
 from ftax_micro.analysis.report.page import Section
-from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
+from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit, without_common
 from ftax_micro.stats import Estimate
 from ftax_micro.units import format_seconds
 
@@ -31,13 +31,17 @@ _COLUMNS = (
     Column("size", "size", Unit.COUNT),
     Column("mode", "mode"),
     Column("latency", "latency", Unit.SECONDS, interval=True),
+    Column("speedup", "× over eager", Unit.RATIO, interval=True),
     Column("host", "host", Unit.SECONDS),
     Column("pipelined", "pipelined", Unit.SECONDS),
-    Column("speedup", "× over eager", Unit.RATIO, interval=True),
-    Column("macs", "MACs", Unit.COUNT),
     Column("operations", "ops", Unit.COUNT),
+    Column("macs", "MACs (G)", Unit.RATIO),
     Column("source", "file"),
 )
+
+
+# Where all cases have the same, it is said once.
+_SAME = ("device", "dtype", "batch", "size")
 
 
 def latency(found: Materials) -> Section:
@@ -50,7 +54,7 @@ def latency(found: Materials) -> Section:
         for row in material.cases
         if row.latency is not None and not row.case.twin
     ]
-    sheet = Sheet("latency", "Latency of every case", _COLUMNS, tuple(rows))
+    sheet = without_common(Sheet("latency", "Latency of every case", _COLUMNS, tuple(rows)), _SAME)
     missing = None if figures else NO_SWEEP if rows else NO_CASES
     return Section(
         *("latency", "Latency", "Latency against the size of the input"),
@@ -67,8 +71,8 @@ def _row(source: str | None, row: CaseSummary) -> Row:
     return Row(
         (
             *(model, case.device, case.dtype, case.batch, size, case.mode),
-            *(row.latency, row.host, row.pipelined, row.speedup, case.macs, row.operations),
-            source,
+            *(row.latency, row.speedup, row.host, row.pipelined, row.operations),
+            *(None if case.macs is None else case.macs / 1e9, source),
         )
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ftax_micro.analysis.bounding.rows import case_label
+from ftax_micro.analysis.machine import device_models
 from ftax_micro.analysis.report.layers import shown
 from ftax_micro.analysis.report.material import Material, Materials
 from ftax_micro.analysis.report.page import Section
@@ -27,6 +28,18 @@ _ABSENCES = (
 )
 # Libraries whose version moves the numbers.
 _PACKAGES = ("torch", "transformers", "onnxruntime", "onnxruntime-gpu", "triton", "numpy")
+
+
+def about(found: Materials) -> tuple[str, ...]:
+    """What a page is of, a line for each file: its devices, its host and its date."""
+    return (*map(_about, found.results), *(f"{each.name}: a trace" for each in found.traces))
+
+
+def _about(material: Material) -> str:
+    result = material.result
+    host = f" (host {result.environment.hostname})" if result.environment.hostname else ""
+    models = ", ".join(device_models(result)) or "no device"
+    return f"{material.name}: {models}{host}, {result.created_at[:10]}"
 
 
 def machines(found: Materials) -> Section:

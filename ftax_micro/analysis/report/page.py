@@ -35,7 +35,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report. `sources` are the files it is of, `tool_version` who wrote it."""
+    """A whole report: of `sources`, a line on each file, written by `tool_version`."""
 
     title: str
     sources: tuple[str, ...]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import importlib.util
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -31,6 +32,8 @@ _NOT_HERE = (
 )
 # So many sentences of a section stand open, so many notes are worth a table of their own.
 _MOST_LINES = 20
+_MOST_SOURCES = 8
+_UNIT = re.compile(r"(\d) (%|×|[nµm]?s\b)")
 
 
 def check_page() -> None:
@@ -48,7 +51,7 @@ def render_page(page: Page) -> str:
     )
     return Template(_asset("page.html")).substitute(
         title=html.escape(page.title),
-        sources=html.escape(", ".join(page.sources)),
+        sources=_sources(page.sources),
         version=html.escape(page.tool_version),
         style=_asset("page.css"),
         navigation="\n".join(links),
@@ -95,11 +98,23 @@ def _section(section: Section) -> str:
     )
 
 
+def _sources(lines: Sequence[str]) -> str:
+    told = [f"<p>Of {html.escape(line)}</p>" for line in lines[:_MOST_SOURCES]]
+    if left := len(lines) - _MOST_SOURCES:
+        told += [f"<p>and {left} more files</p>"] if left > 0 else []
+    return "\n".join(told)
+
+
+def _sentence(text: str) -> str:
+    """A number and its unit stay together at the end of a line."""
+    return _UNIT.sub("\\1\u00a0\\2", html.escape(text))
+
+
 def _lines(lines: Sequence[str]) -> str:
     """Sentences as a list; a long one folds."""
     if not lines:
         return ""
-    items = [f"<li>{html.escape(line)}</li>" for line in lines]
+    items = [f"<li>{_sentence(line)}</li>" for line in lines]
     shown = f"<ul>{''.join(items[:_MOST_LINES])}</ul>"
     rest = items[_MOST_LINES:]
     if not rest:

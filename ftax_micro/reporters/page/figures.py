@@ -223,6 +223,8 @@ def _layout(figure: Figure) -> Json:
         "barmode": {"stack": "relative", "timeline": "overlay"}.get(figure.kind, "overlay"),
         "meta": {"lying": figure.lying, "x": figure.x.title, "y": figure.y.title},
     }
+    if figure.kind == "timeline":
+        layout["xaxis"]["rangemode"] = "tozero"  # so that one can be laid beside the next
     return layout
 
 

@@ -258,9 +258,13 @@
     if (plot) draw(plot).catch(failed(plot)).then(() => idle(ahead));
   };
   addEventListener("load", () => idle(ahead));
-  // What was not in sight is drawn for paper as well.
-  addEventListener("beforeprint", () => figures.forEach((_, plot) => {
-    if (plot.checkVisibility?.() ?? true) draw(plot);
-  }));
+  // What was not in sight is drawn for paper as well, and notes stand open there.
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    figures.forEach((_, plot) => { if (plot.checkVisibility?.() ?? true) draw(plot); });
+    opened.push(...all("details.notes:not([open])"));
+    opened.forEach((each) => { each.open = true; });
+  });
+  addEventListener("afterprint", () => opened.splice(0).forEach((each) => { each.open = false; }));
   window.drawAllFigures = () => Promise.all([...figures.keys()].map(draw));
 })();

@@ -20,6 +20,8 @@ from ftax_micro.stats import Estimate
 ROWS_A_PAGE = 200
 # Fewer are seen at a glance: they need no filter, and nobody counts them.
 _A_GLANCE = 5
+# More are in a window of their own, so that what follows is found.
+_ON_A_SCREEN = 30
 
 
 def sheet_html(sheet: Sheet, key: str) -> str:
@@ -36,11 +38,12 @@ def sheet_html(sheet: Sheet, key: str) -> str:
         data = packed(_json(rows))
         rest = f'<script type="application/octet-stream" class="rows">{data}</script>'
     title = html.escape(sheet.title or sheet.name)
+    tall = " tall" if len(rows) > _ON_A_SCREEN else ""
     return (
         f'<div class="sheet" id="{key}" data-page="{ROWS_A_PAGE}" data-rows="{len(rows)}">'
         f"{_count(len(rows))}"
-        f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{key}-caption">'
-        f'<table><caption id="{key}-caption">{title}</caption>'
+        f'<div class="scroll{tall}" role="region" tabindex="0" aria-labelledby="{key}-caption">'
+        f'<table><caption id="{key}-caption"><span>{title}</span></caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>{rest}</div>\n"
     )
 
