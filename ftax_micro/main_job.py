@@ -110,7 +110,8 @@ class Report:
                 raise
             return cls(None, force, f"no report: {error}")
         file = args.show or args.output
-        return cls(path, force, source=file.name if file else cls.source)
+        source = file.name if file and not _is_special(file) else cls.source
+        return cls(path, force, source=source)
 
     def write(self, result: Result) -> int:
         """The page, and where it is; the exit code, 0 also where there is none to write."""

@@ -139,10 +139,13 @@ def test_the_report_is_written_where_it_is_said(
 def test_where_a_report_goes_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ftax_micro.reporters.page.check_page", lambda: None)
 
-    def place(*arguments: str) -> Path | None:
+    def of(*arguments: str) -> main_job.Report:
         parser = argparse.ArgumentParser()
         main_job.add_options(parser)
-        return main_job.Report.of(parser.parse_args(arguments)).path
+        return main_job.Report.of(parser.parse_args(arguments))
+
+    def place(*arguments: str) -> Path | None:
+        return of(*arguments).path
 
     assert place("-o", str(tmp_path / "a.json")) == tmp_path / "a.html"
     assert place("-o", str(tmp_path / "a.json"), "--report", str(tmp_path / "b")) == tmp_path / "b"
@@ -151,6 +154,10 @@ def test_where_a_report_goes_unless_told(tmp_path: Path, monkeypatch: pytest.Mon
         assert found is not None
         assert found.parent == Path(tempfile.gettempdir())
     assert place("--show", "a.json") is None
+    # The page says what it is of, which is no host's name.
+    assert of("-o", str(tmp_path / "a.json")).source == "a.json"
+    assert of("--show", "b.json", "--report", str(tmp_path / "b")).source == "b.json"
+    assert of("-o", os.devnull).source == of().source == "this run"
 
 
 def test_without_plotly_the_result_stands_and_the_extra_is_named(
