@@ -211,6 +211,14 @@ def test_series_of_a_mode_look_alike_on_every_page(full: Reader) -> None:
     assert len(set.union(*found.values())) == 3
 
 
+def test_points_of_two_dtypes_are_told_apart(full: Reader) -> None:
+    figures = [json.loads(text) for a, text in full.scripts if a.get("class") == "figure"]
+    clouds = [each["data"] for each in figures if each["data"][0].get("mode") == "markers"]
+    (points,) = clouds
+    looks = {(each["marker"]["color"], each["marker"]["symbol"]) for each in points}
+    assert len(looks) == len(points) == 6
+
+
 def test_ticks_are_round_and_few() -> None:
     seconds, batch = Axis("t", Unit.SECONDS, log=True), Axis("batch", log=True)
     assert ticks(batch, [1, 2, 4, 32]) == [1, 2, 4, 32]

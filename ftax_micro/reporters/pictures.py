@@ -44,6 +44,8 @@ _MARKERS = {
     "star": "*",
 }
 _LINES = {"solid": "-", "dash": "--", "dot": ":", "dashdot": "-."}
+# Points have no line to be dashed: what is of another dtype is hollow.
+_FILLED = {"-": "full", "--": "none", ":": "top", "-.": "bottom"}
 _WIDTH, _HEIGHT, _INCHES_A_NAME, _INCHES_A_LANE, _INCHES_AROUND = 7.0, 4.2, 0.24, 0.8, 1.4
 _TITLE_WIDTH, _LONGEST_NAME = 95, 60
 _DPI = 200
@@ -189,7 +191,8 @@ def _points(axes: Any, figure: Figure, series: Series, colour: str, line: str, m
     common = {"color": colour, "marker": marker, "markersize": 4, "label": _text(series.name)}
     if figure.kind == "points":
         reach = _reach(series, series.y)
-        axes.errorbar(series.x, series.y, yerr=reach, linestyle="", elinewidth=0.7, **common)
+        look_of = {"linestyle": "", "elinewidth": 0.7, "fillstyle": _FILLED[line], **common}
+        axes.errorbar(series.x, series.y, yerr=reach, **look_of)
         return
     axes.plot(series.x, series.y, linestyle=style, linewidth=1.3, **common)
     known = [

@@ -21,6 +21,8 @@ Json = dict[str, Any]
 _LONGEST = 120
 # So many lines between lanes hide what is below them, unless they are faint.
 _MANY_LINKS = 200
+# Points have no line to be dashed: what is of another dtype is hollow.
+_FILLED = {"solid": "", "dash": "-open", "dot": "-open-dot", "dashdot": "-dot"}
 _PIXELS_A_NAME, _PIXELS_A_LANE, _PIXELS_AROUND, _PIXELS = 26, 90, 150, 460
 
 
@@ -33,7 +35,7 @@ def plotly_figure(figure: Figure) -> Json:
         if figure.kind == "curves":
             traces += _curve(figure, series, colour, dash, symbol)
         elif figure.kind == "points":
-            traces.append(_cloud(figure, series, colour, symbol))
+            traces.append(_cloud(figure, series, colour, symbol + _FILLED[dash]))
         else:
             traces.append(_bars(figure, series, colour))
     if figure.rules:
