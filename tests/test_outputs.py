@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from fake_results import row as measured
 from floor_command import PutInPlace, RunFloor, run_floor, stand_in
 from stand_in import NO_CUDA, TINY, messages, row
 
-from ftax_micro import atomic_files, trust
+from ftax_micro import atomic_files, cli, dispatch_ladder, main_job, model_latency, trust
 from ftax_micro.errors import UsageError
+from ftax_micro.file_names import values_here
+from ftax_micro.orchestration.latency.file import GrowingFile
 from ftax_micro.outputs import Output, check_resumable, open_output, part_of
 from ftax_micro.results import Result, encode_result, load_result, rescue_result, save_result
 
@@ -112,6 +115,55 @@ def test_one_rank_of_a_node_measures(
     launch = load_result(saved).environment.process.launch
     assert launch is not None
     assert (launch.launcher, launch.rank, launch.local_size, launch.together) == ("Slurm", 0, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        (dispatch_ladder.command, ["--device", "cpu"]),
+        (model_latency.command, ["--model", "bert_tiny", "--device", "cpu"]),
+        (main_job.command, ["--device", "cpu"]),
+    ],
+)
+def test_no_command_measures_on_another_rank(
+    command: Callable[[Sequence[str] | None], int],
+    arguments: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+) -> None:
+    rank(monkeypatch, 1)
+    assert cli.run(command, [*arguments, "-o", str(tmp_path / "a.json")]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("ftax-micro: Slurm rank 1 measures nothing: ")
+    assert len(err.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_main_job_fills_in_both_of_its_names(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    written: list[Path | None] = []
+
+    def write(report: main_job.Report, _: Result) -> int:
+        written.append(report.path)
+        return 0
+
+    monkeypatch.setattr(main_job, "_devices", lambda _: main_job.Devices("cpu", ["cpu"], None))
+    monkeypatch.setattr(main_job, "_run", lambda *_: of_two())
+    monkeypatch.setattr(main_job.Report, "write", write)
+    host = values_here()["host"]
+    names = (
+        "-o",
+        str(tmp_path / "a-{device}-{host}.json"),
+        "--report",
+        str(tmp_path / "{host}.html"),
+    )
+    assert cli.run(main_job.command, names) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [f"a-cpu-{host}.json"]
+    assert written == [tmp_path / f"{host}.html"]
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize("field", ["rank", "local_rank"])
@@ -243,6 +295,18 @@ def test_two_ranks_with_one_name_lose_nothing(tmp_path: Path) -> None:
         assert launch is not None
         ranks.add(launch.rank)
     assert len(ranks) == len(files)
+
+
+def test_a_run_that_grows_its_file_does_not_take_another_s(tmp_path: Path) -> None:
+    """What came between looking and measuring: without --force or --resume it is not ours."""
+    path = tmp_path / "a.json"
+    with GrowingFile(path) as file:
+        path.write_text("another's")
+        with pytest.raises(UsageError, match="exists already"):
+            file.claim(of_two(), replaces=False)
+        assert path.read_text() == "another's"
+        file.claim(of_two())  # as with --resume
+    assert path.read_text() == "another's"
 
 
 def test_a_link_that_was_made_and_denied_counts(
