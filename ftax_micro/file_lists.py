@@ -47,8 +47,10 @@ def _in_folder(folder: Path) -> Iterator[Path]:
     for place, folders, files in os.walk(folder):
         folders[:] = [each for each in folders if not each.startswith(".")]
         for name in files:
-            if name.endswith(".json") and not name.startswith("."):
-                yield Path(place, name)
+            path = Path(place, name)
+            # A pipe would be waited for; a link to nowhere is an error to tell.
+            if name.endswith(".json") and name[0] != "." and (path.is_file() or not path.exists()):
+                yield path
 
 
 def _lines(name: str) -> list[str]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 from commands import Run, runner
 from fake_results import row
+from msgspec.structs import replace
 from pool_results import of_rows
 
 from ftax_micro import compare
@@ -111,6 +113,30 @@ def test_a_file_that_cannot_be_read_is_listed_and_costs_the_exit_code(
     code, out, err = run("--group", "gpu", fleet)
     assert (code, out) == (2, "")
     assert err.startswith("ftax-micro: error: none of 2 files could be read: ")
+
+
+def test_of_many_groups_a_table_shows_the_largest(run: Run, tmp_path: Path) -> None:
+    for number in range(30):
+        result = of_rows(number, row("submit", [(1 + number) * 1e-6] * 9, device="cuda:0"))
+        save_result(result, tmp_path / f"{number:02}.json")
+    _, out, _ = run("--group", "host", tmp_path, "--baseline", "node0025")
+    assert "9 of 30 groups not shown: --format csv or json has all" in out
+    assert "node0019" in out
+    assert "node0020" not in out
+    assert "node0025" in out
+    _, out, _ = run("--group", "host", tmp_path, "--format", "csv")
+    assert out.count("node00") == 30
+
+
+def test_counts_are_counts(run: Run, tmp_path: Path) -> None:
+    knee = row("queue_knee", [1024.0] * 3, device="cuda:0")
+    assert knee.data is not None
+    counted = replace(knee, data=replace(knee.data, unit="count"))
+    for number in range(3):
+        save_result(of_rows(number, counted), tmp_path / f"{number}.json")
+    _, out, _ = run("--group", "gpu", tmp_path)
+    assert re.search(r"queue_knee .* 1,024 ", out)
+    assert " µs" not in out
 
 
 def test_a_gate_fires_on_machines_that_are_off(run: Run, fleet: Path) -> None:

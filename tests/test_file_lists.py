@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,12 @@ def names(*given: str) -> list[str]:
 def test_a_folder_is_all_results_in_it(folder: Path) -> None:
     assert names(".") == ["a.json", "b.json", "deep/c.json"]
     assert names("deep", "b.json") == ["deep/c.json", "b.json"]
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.json")
+    (folder / "gone.json").symlink_to("nowhere")
+    assert names(".") == ["a.json", "b.json", "deep/c.json", "gone.json"]
 
 
 def test_a_pattern_is_what_matches(folder: Path) -> None:

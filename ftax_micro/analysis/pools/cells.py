@@ -67,7 +67,7 @@ def _outliers(
             file=found.names[file],
             files=len({file for file, _ in values}),
             value=median,
-            times=median / centre if centre else 0.0,
+            times=median / centre if centre else None,
             score=score,
         )
 

@@ -28,15 +28,15 @@ class Group:
 @dataclass(frozen=True)
 class Outlier:
     """A machine that is off the others of its group on a row: `value` is its own, `times` its ratio
-    to the group's median, `score` how many standard deviations that is (`spread.scores`). `file` is
-    the one that is furthest off, of `files`.
+    to the group's median (None where that is 0), `score` how many standard deviations that is
+    (`spread.scores`). `file` is the one that is furthest off, of `files`.
     """
 
     host: str
     file: str
     files: int
     value: float
-    times: float
+    times: float | None
     score: float
 
 

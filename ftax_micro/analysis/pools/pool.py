@@ -98,6 +98,7 @@ def _pooled(
     ratios; and the machines behind them.
     """
     told, kinds = _told_apart(rows), list(POOLED)
+    places = {group: place for place, group in enumerate(order)}
     pooled, members = [], []
     for row in sorted(rows, key=lambda row: (kinds.index(row.kind), row.device)):
         own = members_of(found, rows[row])
@@ -105,7 +106,7 @@ def _pooled(
             cell_of(found, own[group], level, margin) if group in own else None for group in order
         ]
         pooled.append(PooledRow(row, rows[row].unit, told[row], tuple(cells)))
-        members.append({order.index(group): each for group, each in own.items()})
+        members.append({places[group]: each for group, each in own.items()})
     return pooled, members
 
 

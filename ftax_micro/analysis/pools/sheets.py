@@ -14,6 +14,8 @@ from ftax_micro.analysis.summary import setting_text
 GROUPS, ROWS, OUTLIERS, LEFT_OUT = "groups", "rows", "outliers", "left_out"
 # Of a fleet's outliers a table shows the furthest; JSON has them all.
 MOST_SHOWN = 20
+# And of groups the largest: of thousands a table would take minutes to draw, and who would read it?
+MOST_GROUPS = 20
 # Hosts that are named for being off on several rows.
 _MOST_HOSTS = 5
 
@@ -41,11 +43,19 @@ def groups_sheet(pool: Pool) -> Sheet:
                 group.machines,
                 group.files,
                 "yes" if place == pool.baseline else "no",
-            )
+            ),
+            shown=_is_shown(pool, place),
         )
         for place, group in enumerate(pool.groups)
     ]
-    return Sheet(GROUPS, "Groups of machines", columns, tuple(rows), pool.notes)
+    more = sum(not row.shown for row in rows)
+    told = f"{more} of {len(rows)} groups not shown: --format csv or json has all"
+    lines = (told, *pool.notes) if more else pool.notes
+    return Sheet(GROUPS, "Groups of machines", columns, tuple(rows), lines)
+
+
+def _is_shown(pool: Pool, place: int) -> bool:
+    return place < MOST_GROUPS or place == pool.baseline
 
 
 def rows_sheet(pool: Pool) -> Sheet:
@@ -89,10 +99,9 @@ def _row(pool: Pool, row: PooledRow, place: int, cell: Cell) -> Row:
         *(cell.machines, cell.files, cell.median, cell.least, cell.most),
         *(cell.between, cell.within, len(cell.outliers), cell.ratio, cell.verdict, row.unit),
     )
-    if row.unit == "s":
-        return Row(cells)
-    median = 10 + len(pool.keys) - 1
-    return Row(cells, units=tuple((median + each, Unit.COUNT) for each in range(3)))
+    median = cells.index(cell.median)
+    units = () if row.unit == "s" else tuple((median + each, Unit.COUNT) for each in range(3))
+    return Row(cells, shown=_is_shown(pool, place), units=units)
 
 
 def _row_lines(pool: Pool) -> Iterator[str]:
@@ -128,7 +137,8 @@ def outliers_sheet(pool: Pool) -> Sheet:
     rows = [
         Row(
             (
-                *(outlier.host, place + 1, row.title, outlier.value, outlier.times - 1),
+                *(outlier.host, place + 1, row.title, outlier.value),
+                None if outlier.times is None else outlier.times - 1,
                 *(outlier.score, outlier.file, outlier.files),
             ),
             shown=index < MOST_SHOWN,
