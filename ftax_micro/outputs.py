@@ -26,9 +26,7 @@ class Output:
     force: bool
 
     def check(self, *, force: bool) -> Output:
-        """Itself, if all can be written at the end. Errors: those of `results.check_output`, and
-        `UsageError` where two devices' files are one.
-        """
+        """Itself, if all can be written at the end. Errors: those of `results.check_output`."""
         from ftax_micro.results import check_output
 
         for path in self.files.values():

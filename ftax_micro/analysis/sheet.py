@@ -35,7 +35,8 @@ class Column:
     """One quantity. `name` is its key in CSV and JSON, without the unit; `heading` None: not shown
     in tables.
 
-    `interval`: tables show the interval, and CSV has a column for each end. `folds`: text that a
+    `interval`: tables show the interval, and CSV has a column for each end; with `ends` false, CSV
+    alone. `folds`: text that a
     table may break between words. `spare`: the columns a narrow terminal leaves out, lowest first;
     None is never left out. `once`: text that a table leaves out where it is that of the row above,
     as is what stands to its left.
@@ -45,6 +46,7 @@ class Column:
     heading: str | None
     unit: Unit = Unit.TEXT
     interval: bool = False
+    ends: bool = True
     folds: bool = False
     spare: int | None = None
     once: bool = False

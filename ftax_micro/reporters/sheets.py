@@ -158,15 +158,16 @@ def cell_text(cell: Cell, column: Column) -> str:
     if isinstance(cell, str):
         return printable(cell)
     found = cell if isinstance(cell, Estimate) else Estimate(cell, None, None)
+    interval = column.interval and column.ends
     if column.unit is Unit.SECONDS:
-        return _seconds(found, interval=column.interval)
+        return _seconds(found, interval=interval)
     if column.unit is Unit.SHARE:
-        return _share(found, interval=column.interval)
+        return _share(found, interval=interval)
     if column.unit is Unit.SPREAD:
         percent = found.value * 100
         return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.2g} %"
     if column.unit is Unit.RATIO:
-        return _ratio(found, interval=column.interval)
+        return _ratio(found, interval=interval)
     return f"{found.value:,.0f}" if column.unit is Unit.COUNT else f"{found.value:g}"
 
 

@@ -62,23 +62,25 @@ def rows_sheet(pool: Pool) -> Sheet:
     """A row for each row and group."""
     columns = (
         Column("kind", None),
-        Column("device", "device", once=True),
-        Column("row", "row", once=True),
-        Column("setting", "setting", folds=True, once=True),
-        Column("quantity", "quantity", once=True),
-        Column("measured", "measured", folds=True, spare=2, once=True),
+        Column("device", None),
+        Column("row", None),
+        Column("setting", None),
+        Column("quantity", None),
+        Column("measured", None),
+        Column("title", "row", folds=True, once=True),
         Column("group", "group", Unit.COUNT),
         *(Column(f"group_{key}", None) for key in pool.keys),
         Column("machines", "machines", Unit.COUNT, spare=1),
         Column("files", "files", Unit.COUNT, spare=0),
-        Column("median", "median", Unit.SECONDS, interval=True),
+        Column("median", "median", Unit.SECONDS, interval=True, ends=False),
+        Column("half_width", "±", Unit.SPREAD, spare=4),
         Column("least", None, Unit.SECONDS),
         Column("most", None, Unit.SECONDS),
         Column("between", "between", Unit.SPREAD),
-        Column("within", "within", Unit.SPREAD),
-        Column("outliers", "outliers", Unit.COUNT),
+        Column("within", "within", Unit.SPREAD, spare=5),
+        Column("outliers", "outliers", Unit.COUNT, spare=2),
         Column("ratio", "ratio", Unit.RATIO, interval=True),
-        Column("verdict", "verdict"),
+        Column("verdict", "verdict", spare=3),
         Column("unit", None),
     )
     rows = [
@@ -95,19 +97,21 @@ def _row(pool: Pool, row: PooledRow, place: int, cell: Cell) -> Row:
     name, group = row.row, pool.groups[place]
     cells: tuple[SheetCell, ...] = (
         *(name.kind, name.device, name.name, setting_text(dict(name.setting)), name.quantity),
-        *(row.told or None, place + 1, *group.values),
-        *(cell.machines, cell.files, cell.median, cell.least, cell.most),
+        *(row.told or None, row.title, place + 1, *group.values),
+        *(cell.machines, cell.files, cell.median, cell.median.half_width, cell.least, cell.most),
         *(cell.between, cell.within, len(cell.outliers), cell.ratio, cell.verdict, row.unit),
     )
     median = cells.index(cell.median)
-    units = () if row.unit == "s" else tuple((median + each, Unit.COUNT) for each in range(3))
+    counts = () if row.unit == "s" else (median, median + 2, median + 3)
+    units = tuple((each, Unit.COUNT) for each in counts)
     return Row(cells, shown=_is_shown(pool, place), units=units)
 
 
 def _row_lines(pool: Pool) -> Iterator[str]:
     yield (
-        "between: robust standard deviation of the machines' medians; within: that of one machine "
-        "from one of its values to the next"
+        f"±: half of the median's interval ({pool.confidence * 100:g} %); between: robust standard "
+        "deviation of the machines' medians; within: that of one machine from one of its values to "
+        "the next"
     )
     if len(pool.groups) > 1:
         label = pool.groups[pool.baseline].label
@@ -122,8 +126,8 @@ def outliers_sheet(pool: Pool) -> Sheet:
         Column("row", "row", folds=True),
         Column("value", "value", Unit.SECONDS),
         Column("off", "off", Unit.SPREAD),
-        Column("score", "score", Unit.RATIO),
-        Column("file", "file"),
+        Column("score", "score", Unit.RATIO, spare=1),
+        Column("file", "file", folds=True),
         Column("files", "files", Unit.COUNT, spare=0),
     )
     found = [
