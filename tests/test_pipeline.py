@@ -136,6 +136,22 @@ def test_the_running_maximum_is_the_recurrence(pipeline: tuple[Operations, Calls
     assert found == pytest.approx(loop(ops, asked, begins, FLOOR), rel=1e-12, abs=1e-18)
 
 
+@given(pipelines(), st.booleans())
+def test_calls_that_begin_at_once_may_be_given_as_one(
+    pipeline: tuple[Operations, Calls, Array], one_graph: bool
+) -> None:
+    ops, asked, _ = pipeline
+    if one_graph:  # each in its stream follows one of the same launch
+        asked = calls(CallKind.GRAPH)
+        ops = Operations(ops.duration_s, np.zeros_like(ops.call), ops.stream, ops.chained | True)
+    alike = np.zeros(asked.count)
+    whole = loop(ops, asked, alike, FLOOR)
+    found = pipeline_latency(ops, asked, np.zeros(1), FLOOR)
+    assert float(found) == pytest.approx(whole, rel=1e-12, abs=1e-18)
+    line = run_pipeline(ops, asked, np.zeros(1), FLOOR)
+    assert np.array_equal(line.end_s, run_pipeline(ops, asked, alike, FLOOR).end_s)
+
+
 @given(pipelines(), st.floats(0, 1))
 def test_faster_kernels_are_never_slower(
     pipeline: tuple[Operations, Calls, Array], factor: float

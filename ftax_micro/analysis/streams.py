@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Booleans = NDArray[np.bool_]
 
@@ -20,6 +21,21 @@ def stream_places(stream: Integers) -> Iterator[slice | Integers]:
         return
     order = np.argsort(stream, kind="stable")
     yield from np.split(order, np.flatnonzero(np.diff(stream[order])) + 1)
+
+
+def of_stream(value: Array, place: slice | Integers) -> Array:
+    """Of what is (…, N), or (…, 1) where it is the same for all: the operations at `place`."""
+    return value if value.shape[-1] == 1 else value[..., place]
+
+
+def earlier(group: Integers, number: ArrayLike) -> Integers:
+    """(M,): how much of `number` (M,) what is before each of the same `group` (M,) has in all."""
+    each = np.asarray(number, dtype=np.int64)
+    found = np.zeros_like(each)
+    for one in np.unique(group):
+        mine = group == one
+        found[mine] = np.cumsum(each[mine]) - each[mine]
+    return found
 
 
 def overlapping(stream: Integers, start_s: ArrayLike, duration_s: ArrayLike) -> Booleans:

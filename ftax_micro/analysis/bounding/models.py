@@ -43,7 +43,9 @@ class BoundModel:
         return self.pipeline.latency(begins, charged, durations)
 
     def asked(self, floor: Floor) -> tuple[Floor, Array]:
-        """What the machine charges of `floor`, and (…, M) when each call begins."""
+        """What the machine charges of `floor`, and (…, M) when each call begins, (…, 1) where all
+        begin at once.
+        """
         if not self.full:
             return floor, self.pipeline.least_begins(floor)
         # Not more than any path costs: a graph may start its nodes closer together than a stream.
@@ -53,7 +55,7 @@ class BoundModel:
             graph_start=floor.to_start if start is None else np.minimum(floor.to_start, start),
             graph_gap=floor.gap if gap is None else np.minimum(floor.gap, gap),
         )
-        return charged, np.zeros(self.pipeline.calls.count)
+        return charged, np.zeros(1)  # all at once
 
 
 def _as_it_is(work: DeviceWork) -> tuple[Operations, Calls]:

@@ -29,7 +29,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ftax_micro.analysis.streams import stream_places
+from ftax_micro.analysis.streams import earlier, of_stream, stream_places
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -123,7 +123,8 @@ class Pipeline:
     def latency(self, begin_s: ArrayLike, floor: Floor, duration_s: Array) -> Array:
         """(…): the last end and the wait; 0 without operations, for which nobody waits.
 
-        `begin_s` is (…, M), `duration_s` (…, N). Errors: as `timeline`.
+        `begin_s` is (…, M), (…, 1) for calls that begin at once, `duration_s` (…, N). Errors: as
+        `timeline`.
         """
         if self.operations.count == 0:
             return np.zeros(np.asarray(begin_s).shape[:-1])
@@ -146,7 +147,7 @@ class Pipeline:
             latest = step + np.maximum.accumulate(early, axis=-1)
             previous = np.full(latest.shape, -np.inf)
             previous[..., 1:] = latest[..., :-1]
-            earliest, chained = ready[..., place], self.operations.chained[place]
+            earliest, chained = of_stream(ready, place), self.operations.chained[place]
             waited = np.maximum(earliest, previous + before[..., place])
             starts[..., place] = np.where(chained, waited, earliest)
             ends[..., place] = starts[..., place] + duration_s[..., place]
@@ -162,8 +163,8 @@ class Pipeline:
         extra = np.asarray(floor.graph_submit_node, dtype=float)
         shape = np.broadcast_shapes(extra.shape, *(each.shape for each in costs.values()))
         begins = [
-            np.multiply.outer(extra if kind is None else costs[kind], earlier)
-            for kind, earlier in self._charged
+            np.multiply.outer(extra if kind is None else costs[kind], before)
+            for kind, before in self._charged
         ]
         whole = (*shape, self.calls.count)
         return np.broadcast_to(sum(begins[1:], begins[0]) if begins else 0.0, whole)
@@ -201,6 +202,13 @@ class Pipeline:
         return same & self._replayed
 
     @cached_property
+    def _one_launch(self) -> bool:
+        """Whether each follows one of the same launch, but for the first in its stream, before
+        which there is none.
+        """
+        return all(bool(self._within[place][1:].all()) for place in self._streams)
+
+    @cached_property
     def _charged(self) -> list[tuple[CallKind | None, Integers]]:
         """What of each kind a call's thread has done before it, (M,); None: nodes of graphs."""
         kinds, called = self.calls.kind, self.operations.call[self._called]
@@ -208,28 +216,28 @@ class Pipeline:
             kinds == CallKind.GRAPH, np.bincount(called, minlength=self.calls.count), 0
         )
         every = [(CallKind(int(kind)), kinds == kind) for kind in np.unique(kinds)]
-        found = [
-            (kind, _earlier(self.calls.thread, each)) for kind, each in (*every, (None, nodes))
-        ]
-        return [(kind, earlier) for kind, earlier in found if earlier.any()]
+        found = [(kind, earlier(self.calls.thread, each)) for kind, each in (*every, (None, nodes))]
+        return [(kind, before) for kind, before in found if before.any()]
 
     def _asked(self, begin_s: ArrayLike, floor: Floor) -> tuple[Array, Array]:
-        """When each operation is ready for all its call has to do with it, (…, N), and the gap that
-        what is before it in its stream leaves, (…, N) or (…, 1).
+        """When each operation is ready for all its call has to do with it, and the gap that what is
+        before it in its stream leaves: each (…, N), or (…, 1) where it is the same for all.
         """
         begins = np.asarray(begin_s, dtype=float)
         called = self._called
         if not called.all():  # a call that begins at 0 and takes nothing
+            begins = np.broadcast_to(begins, (*begins.shape[:-1], self.calls.count))
             begins = np.concatenate([begins, np.zeros((*begins.shape[:-1], 1))], axis=-1)
         start, gap = _wide(floor.to_start), _wide(floor.gap)
         if self._replayed.any():
             if floor.graph_start is None or floor.graph_gap is None:
                 raise ValueError("a graph was launched, whose start and gap are not known")
-            start = np.where(self._replayed, _wide(floor.graph_start), start)
-            gap = np.where(self._within, _wide(floor.graph_gap), gap)
+            node, between = _wide(floor.graph_start), _wide(floor.graph_gap)
+            start = node if self._replayed.all() else np.where(self._replayed, node, start)
+            gap = between if self._one_launch else np.where(self._within, between, gap)
         if not called.all():
             start = np.where(called, start, 0.0)
-        if not self._in_turn:
+        if begins.shape[-1] > 1 and not self._in_turn:
             begins = np.take(begins, self.operations.call, axis=-1)  # far faster than brackets
         return begins + start, gap
 
@@ -237,8 +245,12 @@ class Pipeline:
         self, duration_s: Array, ready: Array, before: Array, place: slice | Integers
     ) -> Array:
         """(…): the latest end in one stream. Where no operation ends before what it waits for, that
-        is the last one's, for which a plain maximum does.
+        is the last one's, for which a plain maximum does; where all are ready at once, a sum.
         """
+        if ready.shape[-1] == before.shape[-1] == 1 and self.operations.chained[place].all():
+            took, gap = duration_s[..., place], before[..., 0]
+            if took.shape[-1] and took.min() + min(0.0, float(gap.min())) >= 0:
+                return np.asarray(ready[..., 0] + took.sum(axis=-1) + (took.shape[-1] - 1) * gap)
         early, step, rising = self._early(duration_s, ready, before, place)
         if rising:
             return np.asarray(step[..., -1] + early.max(axis=-1))
@@ -249,12 +261,12 @@ class Pipeline:
     ) -> tuple[Array, Array, bool]:
         """Of one stream's operations: r_i + k_i − Σw, Σw, and whether no w is negative."""
         took, chained = duration_s[..., place], self.operations.chained[place]
-        step = (before if before.shape[-1] == 1 else before[..., place]) + took
+        step = of_stream(before, place) + took
         if not chained.all():
             step = np.where(chained, step, 0.0)
         rising = bool(step.min() >= 0)
         np.cumsum(step, axis=-1, out=step)  # in place: what costs time here is memory
-        early = ready[..., place] + took
+        early = of_stream(ready, place) + took
         if early.shape == np.broadcast_shapes(early.shape, step.shape):
             early -= step
             return early, step, rising
@@ -278,16 +290,6 @@ def pipeline_latency(
 def least_begins(operations: Operations, calls: Calls, floor: Floor) -> Array:
     """(…, M): as `Pipeline.least_begins`."""
     return Pipeline(operations, calls).least_begins(floor)
-
-
-def _earlier(thread: Integers, number: ArrayLike) -> Integers:
-    """(M,): how much of `number` (M,) earlier calls of the same thread have."""
-    each = np.asarray(number, dtype=np.int64)
-    found = np.zeros_like(each)
-    for one in np.unique(thread):
-        mine = thread == one
-        found[mine] = np.cumsum(each[mine]) - each[mine]
-    return found
 
 
 def _wide(value: ArrayLike) -> Array:
