@@ -18,7 +18,7 @@ from ftax_micro.analysis.pools.keys import KEYS
 from ftax_micro.analysis.pools.values import POOLED
 from ftax_micro.analysis.quantities import KINDS
 from ftax_micro.errors import UnknownNameError, UsageError
-from ftax_micro.records import Case
+from ftax_micro.records import Case, Measurement
 from ftax_micro.results import Result
 
 GROUP = ["gpu"]
@@ -231,6 +231,31 @@ def test_rows_without_a_value_are_told_with_their_reason() -> None:
     pool = pooled(of_rows(1, row("submit", [1e-6] * 9, device="cuda:0"), gone))
     assert [each.row.name for each in pool.rows] == ["submit"]
     assert "no value of cuda sync (1): skipped: one core" in pool.notes
+
+
+def test_failures_are_told_before_what_could_not_run() -> None:
+    def absent(name: str, status: str, reason: str) -> Measurement:
+        found = row(name, device="cuda:0")
+        return msgspec.structs.replace(found, status=status, reason=reason, data=None)
+
+    there = row("submit", [1e-6] * 9, device="cuda:0")
+    gone, broken = absent("sync", "skipped", "one core"), absent("memset", "failed", "no memory")
+    pool = pooled(of_rows(1, there, gone), of_rows(2, there, gone), of_rows(3, there, broken))
+    told = [note for note in pool.notes if note.startswith("no value")]
+    assert told == [
+        "no value of cuda memset (1): failed: no memory",
+        "no value of cuda sync (2): skipped: one core",
+    ]
+    some = pooled(of_rows(1, there, gone), of_rows(2, there), probes=["submit"])
+    assert not [note for note in some.notes if note.startswith("no value")]
+
+
+def test_settings_are_shown_as_they_were_written_and_are_the_same_in_any_order() -> None:
+    one = row("sync", [1e-6] * 9, setting={"wait": "spin", "idle_ns": 0})
+    other = row("sync", [1e-6] * 9, setting={"idle_ns": 0, "wait": "spin"})
+    (found,) = pooled(of_rows(1, one), of_rows(2, other)).rows
+    assert found.title == "cpu sync wait=spin idle_ns=0"
+    assert cell(pooled(of_rows(1, one), of_rows(2, other))).machines == 2
 
 
 def test_what_was_not_alike_is_said() -> None:

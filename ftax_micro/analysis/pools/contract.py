@@ -76,7 +76,7 @@ class PooledRow:
     def title(self) -> str:
         """What it is about, on one line."""
         row = self.row
-        text = row_title(row.device, row.name, dict(row.setting), row.quantity)
+        text = row_title(row.device, row.name, dict(row.shown), row.quantity)
         return f"{text} ({self.told})" if self.told else text
 
 

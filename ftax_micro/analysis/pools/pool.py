@@ -66,7 +66,7 @@ def pool_results(
         *(tuple(group), groups, base, confidence, margin, pairs),
         rows=tuple(_with_ratios(row, own, base, level, margin) for row, own in each),
         unread=tuple(unread),
-        notes=tuple(notes_of(found, pairs, level)),
+        notes=tuple(notes_of(found, pairs, level, probes)),
     )
 
 

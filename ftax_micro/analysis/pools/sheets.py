@@ -96,7 +96,7 @@ def rows_sheet(pool: Pool) -> Sheet:
 def _row(pool: Pool, row: PooledRow, place: int, cell: Cell) -> Row:
     name, group = row.row, pool.groups[place]
     cells: tuple[SheetCell, ...] = (
-        *(name.kind, name.device, name.name, setting_text(dict(name.setting)), name.quantity),
+        *(name.kind, name.device, name.name, setting_text(dict(name.shown)), name.quantity),
         *(row.told or None, row.title, place + 1, *group.values),
         *(cell.machines, cell.files, cell.median, cell.median.half_width, cell.least, cell.most),
         *(cell.between, cell.within, len(cell.outliers), cell.ratio, cell.verdict, row.unit),

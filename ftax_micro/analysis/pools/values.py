@@ -5,7 +5,7 @@ without the intervals that cost fifty times as much.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import mul
 
@@ -22,7 +22,8 @@ Frozen = tuple[tuple[str, str | int | float], ...]
 class RowName:
     """What a number is about: equal ones are about the same, measured the same way.
 
-    `device` is its kind, ``cpu`` or ``cuda``; `alike` is what had to agree.
+    `device` is its kind, ``cpu`` or ``cuda``; `alike` is what had to agree; `shown` is the setting
+    in the order in which it was written, which makes no other row.
     """
 
     kind: str
@@ -31,6 +32,7 @@ class RowName:
     quantity: str | None
     setting: Frozen
     alike: Frozen
+    shown: Frozen = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -91,20 +93,26 @@ def _measured(kind: str, rows: Sequence[Measurement]) -> Iterator[RowValue]:
     for each in rows:
         groups.setdefault((each.device, each.name, _frozen(each.setting)), []).append(each)
     for (device, name, setting), group in groups.items():
+        shown = tuple(group[0].setting.items())
         bad = next((each for each in group if each.status != "ok" or each.data is None), None)
         if bad is not None:  # one process that failed fails the row, as everywhere
             row = RowName(kind, _kind(device), name, None, setting, ())
             yield RowValue(row, device, None, reason=f"{bad.status}: {bad.reason}")
             continue
-        row = _row(kind, device, name, setting, tuple(map(way_measured, group)))
+        row = _row(kind, device, name, setting, shown, tuple(map(way_measured, group)))
         yield RowValue(row, device, _joined(group), _unit(group[0].data))
 
 
 @lru_cache(maxsize=4096)  # of thousands of results all have the same few dozen
 def _row(
-    kind: str, device: str, name: str, setting: Frozen, ways: tuple[Way | None, ...]
+    kind: str,
+    device: str,
+    name: str,
+    setting: Frozen,
+    shown: Frozen,
+    ways: tuple[Way | None, ...],
 ) -> RowName:
-    return RowName(kind, _kind(device), name, None, setting, _frozen(alike_words(ways)))
+    return RowName(kind, _kind(device), name, None, setting, _frozen(alike_words(ways)), shown)
 
 
 def _joined(group: Sequence[Measurement]) -> float:
@@ -119,7 +127,8 @@ def _joined(group: Sequence[Measurement]) -> float:
 
 
 def _of_case(case: Case, wait: str | None) -> Iterator[RowValue]:
-    device, setting = _kind(case.device), _frozen(case_setting(case))
+    device, found = _kind(case.device), case_setting(case)
+    setting, shown = _frozen(found), tuple(found.items())
     latency, host = case.latency, case.host
     if case.status != "ok" or latency is None:
         row = RowName("latency", device, case.model, "latency", setting, ())
@@ -131,7 +140,7 @@ def _of_case(case: Case, wait: str | None) -> Iterator[RowValue]:
         del times["host"]
     for name, data in times.items():
         if data is not None:
-            row = RowName("latency", device, case.model, name, setting, alike)
+            row = RowName("latency", device, case.model, name, setting, alike, shown)
             yield RowValue(row, case.device, middle(data.samples), _unit(data))
 
 
