@@ -128,6 +128,18 @@ def test_of_many_groups_a_table_shows_the_largest(run: Run, tmp_path: Path) -> N
     assert out.count("node00") == 30
 
 
+def test_machines_that_differ_no_more_than_their_repeats_are_told(run: Run, tmp_path: Path) -> None:
+    for number in range(6):
+        for again, value in enumerate((1e-6, 2e-6)):
+            rows = [
+                row("submit", [value + number * 1e-9] * 9, device="cuda:0"),
+                row("sync", [(1 + number) * 1e-6] * 9, device="cuda:0"),
+            ]
+            save_result(of_rows(number, *rows), tmp_path / f"{number}-{again}.json")
+    _, out, _ = run("--group", "gpu", tmp_path, "--format", "markdown")
+    assert "in 1 of 2 lines that have both, between is not above within" in out
+
+
 def test_counts_are_counts(run: Run, tmp_path: Path) -> None:
     knee = row("queue_knee", [1024.0] * 3, device="cuda:0")
     assert knee.data is not None

@@ -113,6 +113,14 @@ def _row_lines(pool: Pool) -> Iterator[str]:
         "deviation of the machines' medians; within: that of one machine from one of its values to "
         "the next"
     )
+    cells = [cell for row in pool.rows for cell in row.cells if cell is not None]
+    both = [(c.between, c.within) for c in cells if c.between is not None and c.within is not None]
+    alike = sum(between <= within for between, within in both)
+    if alike:
+        yield (
+            f"in {alike} of {len(both)} lines that have both, between is not above within: there "
+            "machines differ no more than repeats of one"
+        )
     if len(pool.groups) > 1:
         label = pool.groups[pool.baseline].label
         yield f"ratios are to group {pool.baseline + 1} ({label}); above 1 takes longer"
