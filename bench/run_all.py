@@ -25,7 +25,7 @@ from table import markdown
 SCRIPTS = (
     *("loop_overhead", "peers", "repeatability", "import_cost", "latency_accuracy"),
     *("latency_repeatability", "latency_peers", "trace_peers", "launch_peers", "report_page"),
-    *("pools", "coverage"),
+    *("pools", "fleet_overhead", "coverage"),
 )
 README = BENCH / "README.md"
 TABLE = re.compile(r"(<!-- table: begin -->\n).*(<!-- table: end -->)", re.DOTALL)

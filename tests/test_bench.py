@@ -35,6 +35,7 @@ OPTIONS = {
     "launch_peers": [],
     "report_page": [],
     "pools": [],
+    "fleet_overhead": [],
 }
 
 
