@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -204,3 +205,33 @@ def test_a_real_child_is_told_and_saves(tmp_path: Path, number: int, code: int) 
     assert result.incomplete_reason == f"stopped by {signal.Signals(number).name}"
     assert messages(err)[0] == f"saved {path}"
     assert not Path(f"/proc/{measuring}").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
+def test_a_child_ends_with_its_parent() -> None:
+    long = ["--probe", "call_direct", "--min-time", "100", "--timeout", "200", "--processes", "2"]
+    with start("-m", "ftax_micro.launch_floor", "--device", "cpu", *long) as parent:
+        try:
+            wait_for(lambda: measuring_children(parent.pid))
+            (child,) = measuring_children(parent.pid)
+        finally:
+            parent.kill()
+            finish(parent)
+    wait_for(lambda: not child.exists())
+
+
+def measuring_children(parent: int) -> list[Path]:
+    told = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    found = []
+    for process in [Path("/proc") / number for number in told]:
+        with contextlib.suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            found += [process] if b"orchestration.with_parent" in command else []
+    return found
+
+
+def wait_for(met: Callable[[], object]) -> None:
+    limit_s = time.monotonic() + 60
+    while not met():
+        assert time.monotonic() < limit_s
+        time.sleep(0.05)

@@ -20,6 +20,7 @@ from ftax_micro.results import Result, load_result
 
 # How long a child may take to save what it has after it was told to stop.
 _GRACE_S = 30.0
+_WITH_PARENT = "ftax_micro.orchestration.with_parent"
 
 
 class ChildError(FtaxError):
@@ -85,16 +86,24 @@ def _run_child(arguments: Sequence[str], interrupts: Interrupts | None) -> tuple
     It has a session of its own: the terminal's Ctrl-C reaches this process alone, which passes it
     on once, so that an impatient user's second one does not end the child while it saves.
     """
-    command = [sys.executable, "-m", "ftax_micro.launch_floor", *arguments]
-    child = subprocess.Popen(
-        command,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-        env=without_ranks(os.environ),  # whichever rank this is, its children measure
-    )
+    command = [sys.executable, "-m", _WITH_PARENT, "launch_floor", *arguments]
+    reading, writing = os.pipe()  # ends with this process, and the child with it
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=reading,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            env=without_ranks(os.environ),  # whichever rank this is, its children measure
+        )
+    except BaseException:
+        os.close(writing)
+        raise
+    finally:
+        os.close(reading)
     messages = ""
     try:
         with interrupts.raised() if interrupts else contextlib.nullcontext():
@@ -107,6 +116,7 @@ def _run_child(arguments: Sequence[str], interrupts: Interrupts | None) -> tuple
         if child.poll() is None:
             child.kill()
             child.wait()
+        os.close(writing)
     return child.returncode, messages.strip()
 
 
