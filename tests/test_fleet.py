@@ -333,6 +333,15 @@ def test_a_lower_priority_is_told_of(command: Command) -> None:
     assert "host was measured at a lower priority (niceness 15): set RAY_worker_niceness=0" in text
 
 
+def test_nodes_on_one_machine_are_told_of(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [Node(name, "host", "10.0.0.7", 1.0, 0.0) for name in "AB"]
+    cluster = Told(A=told(*measured()), B=told(*measured()))
+    monkeypatch.setattr(cluster, "nodes", lambda: nodes)
+    assert "2 nodes are one machine, 10.0.0.7: they measure at" in shown(command, cluster, "table")
+
+
 @pytest.mark.parametrize("form", ["table", "markdown", "csv", "json"])
 def test_nodes_and_their_comparison_are_shown(form: str, command: Command) -> None:
     cluster = Told(A=told(*measured()), B=told(*measured()), C=["the node died"])

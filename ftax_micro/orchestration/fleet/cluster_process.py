@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ from typing import Any
 
 from ftax_micro.clusters.contract import ClusterUnavailableError, Event, Job, Node
 from ftax_micro.errors import FtaxError
-from ftax_micro.orchestration.child_process import Child, last_line, running_child
+from ftax_micro.orchestration.child_process import Child, last_line, running_child, why_it_ended
 
 _DRIVER = "ftax_micro.clusters.driver"
 # Ray is imported, and the cluster found: seconds, if both are there.
@@ -88,8 +89,17 @@ class ClusterProcess:
             self._break()
 
     def _break(self) -> None:
-        said = last_line(self._child.messages) or "its process said nothing"
-        self._broken = self._broken or f"the connection to the cluster broke: {said}"
+        if self._broken is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._child.process.wait(_LEAVE_S)
+            self._broken = f"the connection to the cluster broke: {_last_words(self._child)}"
+
+
+def _last_words(child: Child) -> str:
+    """Why the process that talks to the cluster is gone, without its log's time and place."""
+    if (child.process.poll() or 0) < 0:
+        return why_it_ended(child)
+    return re.sub(r"^\[[^]]*\] *(\S+:\d+: *)?", "", last_line(child.messages) or "it said nothing")
 
 
 @contextlib.contextmanager
@@ -120,9 +130,9 @@ def _greeting(child: Child, told: Connection[Any, Any], address: str) -> list[No
     try:
         what, content = told.recv()
     except EOFError:
-        child.process.wait(_LEAVE_S)
-        said = last_line(child.messages) or "it said nothing"
-        raise ClusterUnavailableError(f"no cluster at {address}: {said}") from None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.process.wait(_LEAVE_S)
+        raise ClusterUnavailableError(f"no cluster at {address}: {_last_words(child)}") from None
     if what == "unavailable":
         code, text = content
         raise EngineError(text, code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -81,6 +82,7 @@ class FleetRun:
             whole = self._book.result(entry) is not None
             reason = "measured before" if whole else "the node is in the cluster no more"
             self.outcomes.append(replace(what, status="ok" if whole else "skipped", reason=reason))
+        self._tell_of_neighbours()
         for node in self._nodes:
             self._start(node)
         while self._states and not self._interrupts.pending:
@@ -92,6 +94,15 @@ class FleetRun:
             for state in list(self._states.values()):
                 self._cluster.drop(state.node.id)
                 self._end(state, "skipped", str(self._interrupts.pending))
+
+    def _tell_of_neighbours(self) -> None:
+        """An engine takes its word for it that nodes are machines of their own."""
+        for address, count in Counter(node.address for node in self._nodes).items():
+            if count > 1:
+                self.notes.append(
+                    f"{count} nodes are one machine, {address}: they measure at the same time and "
+                    "take from each other"
+                )
 
     def _start(self, node: Node) -> None:
         done = self._book.done(node.id)
