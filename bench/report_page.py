@@ -17,8 +17,6 @@ words        until they are painted, of the same views
 from __future__ import annotations
 
 import importlib.util
-import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,7 +37,6 @@ CASES, LARGE, FEW = 200, 20_000, 36
 WRITE_S, VIEW_S, MEGABYTES = 5.0, 2.0, 6.0
 # Cases of one model: six batches, two dtypes, three modes.
 _OF_A_MODEL = 36
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # A page of many figures draws none before it is in sight; a frame later what is drawn is painted.
 _WATCH = """
 const seen = (plot) => requestAnimationFrame(() => setTimeout(() => {
@@ -57,10 +54,6 @@ _TOLD = """() => ({
   figure_ms: Number(document.querySelector(".plot").dataset.painted),
   marks: document.querySelectorAll(".plot[data-drawn] .point").length,
 })"""
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,8 +96,7 @@ def made_up(cases: int) -> Result:
     """A result with so many cases. Of a large one only the first have device passes: with all of
     them it would be a gigabyte.
     """
-    sys.path.insert(0, str(ROOT / "tests"))
-    made = importlib.import_module("report_results")
+    made = _of_tests("report_results")
     models = [f"model_{number}" for number in range(-(-cases // _OF_A_MODEL))]
     few = models[: -(-CASES // _OF_A_MODEL)]
     whole: Result = made.swept(*few)
@@ -115,6 +107,11 @@ def made_up(cases: int) -> Result:
     ]
     own: list[Case] = [*whole.cases, *more][:cases]
     return msgspec.structs.replace(whole, cases=own)
+
+
+def _of_tests(name: str) -> Any:
+    sys.path.insert(0, str(ROOT / "tests"))
+    return importlib.import_module(name)
 
 
 def written(result: Path, page: Path) -> float:
@@ -130,9 +127,8 @@ def viewed(page: Path, cases: int, repeats: int) -> list[Row]:
     console, or a figure without anything drawn in it.
     """
     names = f"first view, {cases:,} cases", f"words, {cases:,} cases"
-    executable = os.environ.get("FTAX_MICRO_CHROMIUM") or next(
-        filter(None, map(shutil.which, BROWSERS)), None
-    )
+    browsers = _of_tests("browsers")
+    executable = browsers.chromium()
     if importlib.util.find_spec("playwright") is None:
         return [skipped(each, "playwright is not installed") for each in names]
     if executable is None:
@@ -142,7 +138,7 @@ def viewed(page: Path, cases: int, repeats: int) -> list[Row]:
     views: dict[str, list[View]] = {"ours": [], "one figure": []}
     api = importlib.import_module("playwright.sync_api")
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=executable, args=browsers.FLAGS)
         for _ in range(repeats):
             views["ours"].append(first_view(browser, page))
             views["one figure"].append(first_view(browser, bare))

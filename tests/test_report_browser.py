@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import FLAGS, chromium
 from report_results import MARKUP, mixed, question, swept
 
 from ftax_micro.analysis.report import build_page
@@ -19,14 +18,8 @@ from ftax_micro.reporters.page import render_page
 pytest.importorskip("plotly")
 api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-CHROMIUM = os.environ.get("FTAX_MICRO_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), "")
-pytestmark = pytest.mark.skipif(not CHROMIUM, reason="no Chromium on this machine")
-# A page of our own, opened from a file: nothing else is asked for.
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
+CHROMIUM = chromium()
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +42,11 @@ def browser() -> Iterator[Any]:
 class Opened:
     """A page, and what it complained of or asked for."""
 
-    def __init__(self, browser: Any, file: Path, **context: Any) -> None:
-        self.page = browser.new_context(**context).new_page()
+    def __init__(
+        self, browser: Any, file: Path, *, width: int = 1280, height: int = 900, **context: Any
+    ) -> None:
+        size = {"width": width, "height": height}
+        self.page = browser.new_context(viewport=size, **context).new_page()
         self.complaints: list[str] = []
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
@@ -61,6 +57,11 @@ class Opened:
     def _asked(self, request: Any) -> None:
         if not request.url.startswith(("file:", "data:", "blob:")):
             self.complaints.append(request.url)
+
+    def scroll_to(self, section: str) -> None:
+        """Until the first figure of a section is drawn."""
+        self.page.locator(f"{section} .plot").first.scroll_into_view_if_needed()
+        self.page.wait_for_selector(f"{section} .plot[data-drawn]")
 
     def texts(self, selector: str) -> list[str]:
         return list(self.page.locator(selector).all_text_contents())
@@ -74,8 +75,7 @@ EVERYWHERE = pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("da
 def test_all_figures_are_drawn_without_complaint(
     browser: Any, folder: Path, scheme: str, width: int
 ) -> None:
-    size = {"width": width, "height": 900}
-    opened = Opened(browser, folder / "swept.html", color_scheme=scheme, viewport=size)
+    opened = Opened(browser, folder / "swept.html", width=width, color_scheme=scheme)
     opened.page.evaluate("drawAllFigures()")
     plots = opened.page.locator(".plot")
     assert opened.page.locator(".plot[data-drawn] svg.main-svg").count() >= plots.count() > 8
@@ -84,7 +84,7 @@ def test_all_figures_are_drawn_without_complaint(
 
 
 def test_figures_out_of_sight_are_drawn_ahead_and_fit_on_paper(browser: Any, folder: Path) -> None:
-    opened = Opened(browser, folder / "swept.html", viewport={"width": 1280, "height": 500})
+    opened = Opened(browser, folder / "swept.html", height=500)
     opened.page.wait_for_selector("#macs .plot[data-drawn]")
     opened.page.emulate_media(media="print", color_scheme="dark")
     opened.page.set_viewport_size({"width": 700, "height": 900})
@@ -101,19 +101,16 @@ def test_figures_out_of_sight_are_drawn_ahead_and_fit_on_paper(browser: Any, fol
 def test_hover_tells_and_the_legend_switches(
     browser: Any, folder: Path, scheme: str, width: int
 ) -> None:
-    size = {"width": width, "height": 900}
-    opened = Opened(browser, folder / "swept.html", color_scheme=scheme, viewport=size)
+    opened = Opened(browser, folder / "swept.html", width=width, color_scheme=scheme)
     page = opened.page
-    page.locator("#ladder .plot").first.scroll_into_view_if_needed()
-    page.wait_for_selector("#ladder .plot[data-drawn]")
+    opened.scroll_to("#ladder")
     box = page.locator("#ladder .plot .bars .point").last.bounding_box()
     for inside in (20, 10):  # on a logarithmic axis a bar begins far to the left
         page.mouse.move(box["x"] + box["width"] - inside, box["y"] + box["height"] / 2)
         page.wait_for_timeout(100)
     page.wait_for_selector("#ladder .hovertext")
     assert "µs" in " ".join(opened.texts("#ladder .hovertext"))
-    page.locator("#latency .plot").first.scroll_into_view_if_needed()
-    page.wait_for_selector("#latency .plot[data-drawn]")
+    opened.scroll_to("#latency")
     before = page.locator("#latency .scatterlayer .trace").count()
     page.locator("#latency .legendtoggle").first.click(force=True)
     page.wait_for_function(
@@ -126,8 +123,7 @@ def test_hover_tells_and_the_legend_switches(
 def test_tables_sort_and_filter_by_keyboard(
     browser: Any, folder: Path, scheme: str, width: int
 ) -> None:
-    size = {"width": width, "height": 900}
-    opened = Opened(browser, folder / "swept.html", color_scheme=scheme, viewport=size)
+    opened = Opened(browser, folder / "swept.html", width=width, color_scheme=scheme)
     page = opened.page
     head = page.locator("#latency thead th", has_text="batch")
     assert head.get_attribute("aria-sort") == "none"
@@ -173,7 +169,7 @@ def test_rows_that_are_not_in_the_page_are_read_when_they_are_asked_for(
 
 
 def test_names_of_cases_stay_apart_on_a_phone(browser: Any, folder: Path) -> None:
-    opened = Opened(browser, folder / "swept.html", viewport={"width": 390, "height": 900})
+    opened = Opened(browser, folder / "swept.html", width=390)
     opened.page.evaluate("drawAllFigures()")
     names = opened.texts("#attribution .ytick")
     assert len(names) == 24
@@ -190,7 +186,7 @@ def test_the_data_of_a_figure_is_a_table(browser: Any, folder: Path) -> None:
 
 
 def test_markup_in_names_stays_text(browser: Any, folder: Path) -> None:
-    opened = Opened(browser, folder / "mixed.html", viewport={"width": 1280, "height": 900})
+    opened = Opened(browser, folder / "mixed.html")
     opened.page.evaluate("drawAllFigures()")
     assert opened.page.locator("img").count() == 0
     assert MARKUP in opened.page.locator("#latency tbody").inner_text()

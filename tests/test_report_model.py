@@ -131,7 +131,7 @@ def test_streams_have_lanes_of_their_own() -> None:
     two = msgspec.structs.replace(plain, device_pass=done)
     found = msgspec.structs.replace(floor_result(), kind="model_latency", cases=[two])
     (figure,) = part(page(found), "timeline").figures
-    assert figure.y.names == ("host calls", "cuda:0, stream 7", "cuda:0, stream 13")
+    assert figure.y.names == ("host calls", "cuda:0 stream 7", "cuda:0 stream 13")
 
 
 @pytest.mark.parametrize("make", [empty, failed])
@@ -180,6 +180,7 @@ def test_a_trace_has_its_steps(tmp_path: object) -> None:
     path.write_bytes(trace_text(events))
     asked = Question((Source("trace.json", trace=read_pytorch_trace(path)),))
     found = build_page(asked, "1")
+    assert found.sources == ("trace.json: a trace of a GPU without a name",)
     line = part(found, "answer").lines[0]
     assert "takes 100 µs; the device is busy for 30 µs and idle for 70 µs" in line
     (figure,) = part(found, "attribution").figures

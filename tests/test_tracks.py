@@ -246,6 +246,12 @@ def test_steps_by_the_floor_of_a_machine_have_a_graph_bound() -> None:
     assert [each.name for each in alone[0].build().layers] == ["measured"]  # too few launches
 
 
+def test_a_floor_of_its_gpu_among_the_files_bounds_a_trace() -> None:
+    sources = Source("trace.json", trace=read(STEPS)), Source("floor.json", result=floor_result())
+    first = choose(Question(sources)).timelines[0].build()
+    assert [each.name for each in first.layers] == TITLES
+
+
 def test_a_clock_of_whole_ticks_makes_no_rows() -> None:
     events = [kernel(10 * n, 11, n, stream=7) for n in range(1, 5)]
     events += [call(10 * n - 10, 2, n) for n in range(1, 5)]

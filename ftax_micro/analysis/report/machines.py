@@ -10,6 +10,7 @@ from ftax_micro.analysis.report.layers import shown
 from ftax_micro.analysis.report.material import Material, Materials
 from ftax_micro.analysis.report.page import Section
 from ftax_micro.analysis.sheet import Column, Row, Sheet
+from ftax_micro.analysis.traces.machine_floor import recorded_on
 from ftax_micro.trust import trust_warnings
 
 _FACTS = (Column("fact", "fact"), Column("value", "value", folds=True))
@@ -32,7 +33,8 @@ _PACKAGES = ("torch", "transformers", "onnxruntime", "onnxruntime-gpu", "triton"
 
 def about(found: Materials) -> tuple[str, ...]:
     """What a page is of, a line for each file: its devices, its host and its date."""
-    return (*map(_about, found.results), *(f"{each.name}: a trace" for each in found.traces))
+    traces = (f"{each.name}: a trace of {recorded_on(each.trace)}" for each in found.traces)
+    return (*map(_about, found.results), *traces)
 
 
 def _about(material: Material) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import median
 
-from ftax_micro.analysis.bounding.rows import case_label
+import numpy as np
+
+from ftax_micro.analysis.bounding.cases import CaseBounds
 from ftax_micro.analysis.report.figure import Axis, Figure, Series, slug
-from ftax_micro.analysis.report.material import Material, Materials
+from ftax_micro.analysis.report.material import Material, Materials, TraceMaterial
 from ftax_micro.analysis.report.page import Section
-from ftax_micro.analysis.report.trace_timeline import trace_timelines
 from ftax_micro.analysis.sheet import Unit
-from ftax_micro.records import Case, DevicePass
+from ftax_micro.analysis.tracks import cases, steps
+from ftax_micro.analysis.tracks.contract import NONE, NS, Ints, Layer, Stretches
+from ftax_micro.analysis.tracks.layers import HOST
 from ftax_micro.units import format_seconds
 
 NO_PASS = (
@@ -20,20 +22,23 @@ NO_PASS = (
 )
 # Each holds hundreds of spans; a page with all of a large study would be too heavy to open.
 MOST_TIMELINES = 6
-_HOST = "host calls"
+# More spans than this are no longer told apart, and weigh the page down.
+MOST_OPERATIONS = 1500
 _KINDS = {"kernel": "kernels", "copy": "copies", "set": "sets"}
 
 
 def timeline(found: Materials) -> Section:
-    """A figure for each of the first cases with a device pass, of the smallest input first."""
+    """A figure for each of the first cases with a device pass, of the smallest input first, and for
+    the middle step of each trace on each device.
+    """
     traced = [
-        (material, case, case.device_pass)
+        (material, each)
         for material in found.results
-        for case in (row.case for row in material.cases)
-        if case.device_pass is not None and case.device_pass.operations and not case.twin
+        for each in material.bounds
+        if each.case.device_pass is not None and each.case.device_pass.operations
     ]
-    traced.sort(key=lambda each: (each[1].batch, each[1].sequence or 0))
-    figures = [_figure(found, *each) for each in traced[:MOST_TIMELINES]]
+    traced.sort(key=lambda pair: (pair[1].case.batch, pair[1].case.sequence or 0))
+    figures = [_of_case(found, *each) for each in traced[:MOST_TIMELINES]]
     lines = []
     if figures:
         lines.append(
@@ -46,74 +51,95 @@ def timeline(found: Materials) -> Section:
             f"{len(traced) - MOST_TIMELINES} more cases have a device pass and are not drawn: "
             "report --format perfetto writes all of them, with the schedules of their bounds."
         )
-    figures += [each for trace in found.traces for each in trace_timelines(found, trace)]
+    figures += [each for trace in found.traces for each in _of_trace(found, trace)]
     missing = None if figures else NO_PASS
     heading = "One forward on host and device"
     return Section("timeline", "Timeline", heading, lines, figures, missing=missing)
 
 
-def _figure(found: Materials, material: Material, case: Case, done: DevicePass) -> Figure:
-    streams = sorted({each.stream for each in done.operations}, key=lambda each: each or 0)
-    lanes = (_HOST, *(_lane(case.device, stream, len(streams)) for stream in streams))
-    place = {stream: float(index) for index, stream in enumerate(streams, 1)}
-    spans = [_calls(done)]
-    spans += [_operations(done, kind, name, place) for kind, name in _KINDS.items()]
+def _of_case(found: Materials, material: Material, each: CaseBounds) -> Figure:
+    layer, label = cases.measured_layer(each), cases.case_name(each.case)
+    done = each.case.device_pass
+    assert done is not None  # whoever asks has looked
     latency, busy = median(done.latency_s), median(done.busy_s)
     summary = (
-        f"{len(done.calls)} host calls and {len(done.operations)} device operations of one forward "
-        f"of {format_seconds(latency)}; the device is busy for {format_seconds(busy)} of it "
-        f"({busy / latency * 100:.0f} %)."
+        f"{len(layer.calls)} host calls and {len(layer.operations)} device operations of one "
+        f"forward of {format_seconds(latency)}; the device is busy for {format_seconds(busy)} of "
+        f"it ({busy / latency * 100:.0f} %)."
         if latency > 0
         else "One forward."
     )
-    label = f"{case_label(case)}, {case.mode}"
+    title = found.title(material, f"One forward of {label}")
+    return _figure(slug("timeline", material.name, label), title, layer, summary)
+
+
+def _of_trace(found: Materials, material: TraceMaterial) -> list[Figure]:
+    """The middle step on each device; of a longer one its first operations."""
+    if not material.windows:
+        return []
+    middle = material.windows[len(material.windows) // 2]
+    figures = []
+    for step, layer in steps.measured_layers(material.trace, middle):
+        number, label = len(layer.operations), step.window.label
+        of = "all" if number <= MOST_OPERATIONS else f"the first {MOST_OPERATIONS} of {number}"
+        summary = (
+            f"{of} operations of {label}, which takes {format_seconds(step.latency.value)}, and "
+            "the host's calls."
+        )
+        title = found.title(material, f"{label} on cuda:{step.device}: {of} operations")
+        name = slug("timeline", material.name, label, step.device)
+        figures.append(_figure(name, title, layer, summary[0].upper() + summary[1:]))
+    return figures
+
+
+def _figure(name: str, title: str, layer: Layer, summary: str) -> Figure:
+    """Rows of the host above those of the device."""
+    calls, operations = layer.calls, layer.operations
+    shown = np.arange(min(len(operations), MOST_OPERATIONS))
+    asking = layer.call[shown]
+    # Of a part, the calls that it hangs from; of all, those that waited for it as well.
+    whole = len(shown) == len(operations)
+    called = np.arange(len(calls)) if whole else np.unique(asking[asking != NONE])
+    hosts, streams = sorted(calls.rows), sorted(operations.rows)
+    lanes = (*(calls.rows[row] for row in hosts), *(operations.rows[row] for row in streams))
+    above = np.searchsorted(hosts, calls.row)
+    below = len(hosts) + np.searchsorted(streams, operations.row)
+    kinds = np.array(operations.kind)
+    spans = [_series(HOST, calls, called, above)]
+    spans += [
+        _series(words, operations, shown[kinds[shown] == kind], below)
+        for kind, words in _KINDS.items()
+    ]
+    ends = np.stack([calls.start_ns, above]) if len(calls) else np.zeros((2, 1))
     return Figure(
-        slug("timeline", material.name, label),
-        found.title(material, f"One forward of {label}"),
+        name,
+        title,
         "timeline",
         Axis("time", Unit.SECONDS),
         Axis("lane", Unit.TEXT, names=lanes),
         tuple(each for each in spans if each.x),
         summary,
-        links=tuple(_links(done, place)),
+        links=tuple(
+            (float(ends[0, call]) * NS, float(ends[1, call]), float(start) * NS, float(place))
+            for call, start, place in zip(
+                asking, operations.start_ns[shown], below[shown], strict=True
+            )
+            if call != NONE
+        ),
     )
 
 
-def _lane(device: str, stream: int | None, streams: int) -> str:
-    return device if streams == 1 or stream is None else f"{device}, stream {stream}"
-
-
-def _calls(done: DevicePass) -> Series:
-    return Series(
-        name=_HOST,
-        x=tuple(median(call.duration_s) for call in done.calls),
-        y=(0.0,) * len(done.calls),
-        start=tuple(median(call.begin_s) for call in done.calls),
-        labels=tuple(call.name for call in done.calls),
-        colour=_HOST,
-    )
-
-
-def _operations(done: DevicePass, kind: str, name: str, place: dict[int | None, float]) -> Series:
-    own = [each for each in done.operations if each.kind == kind]
+def _series(name: str, found: Stretches, which: Ints, lanes: Ints) -> Series:
+    took = (found.end_ns - found.start_ns)[which]
     return Series(
         name=name,
-        x=tuple(median(each.duration_s) for each in own),
-        y=tuple(place[each.stream] for each in own),
-        start=tuple(median(each.start_s) for each in own),
-        labels=tuple(each.name for each in own),
+        x=_seconds(took),
+        y=tuple(map(float, lanes[which])),
+        start=_seconds(found.start_ns[which]),
+        labels=tuple(found.name[place] for place in which),
         colour=name,
     )
 
 
-def _links(
-    done: DevicePass, place: dict[int | None, float]
-) -> Sequence[tuple[float, float, float, float]]:
-    return [
-        (
-            *(median(done.calls[each.call].begin_s), 0.0),
-            *(median(each.start_s), place[each.stream]),
-        )
-        for each in done.operations
-        if each.call is not None
-    ]
+def _seconds(found: Ints) -> tuple[float, ...]:
+    return tuple(map(float, found * NS))

@@ -49,12 +49,15 @@ def planned(name: str, found: CaseBounds, floor: FloorValues) -> Planned:
     return Planned(name, partial(_timeline, found, floor))
 
 
+def measured_layer(found: CaseBounds) -> Layer:
+    """What was measured of a case that has a device pass with operations."""
+    done, _, work = _traced(found)
+    return _measured(found, done, work, _Edges(done.calls))
+
+
 def _timeline(found: CaseBounds, values: FloorValues, name: str) -> Timeline:
-    done = found.case.device_pass
-    assert done is not None  # whoever plans has looked
-    host = found.case.host.samples if found.case.host is not None else []
-    host_s = float(np.median(host)) if host else None
-    work, calls = device_work(done, host_s), _Edges(done.calls)
+    done, host_s, work = _traced(found)
+    calls = _Edges(done.calls)
     measured = _measured(found, done, work, calls)
     floor = values.point() if found.bounds is not None else None
     layers = bound_layers(work, found.bounds, floor, measured)
@@ -68,6 +71,15 @@ def _timeline(found: CaseBounds, values: FloorValues, name: str) -> Timeline:
             facts["host_s"] = host_s
         layers.append(schedule_layer(schedule, measured, facts, measured.calls.name))
     return timeline(name, measured, np.zeros(0, dtype=np.int64), layers)
+
+
+def _traced(found: CaseBounds) -> tuple[DevicePass, float | None, DeviceWork]:
+    """The device pass, the host's time without a tracer where it is known, and the work."""
+    done = found.case.device_pass
+    assert done is not None  # whoever plans has looked
+    host = found.case.host.samples if found.case.host is not None else []
+    host_s = float(np.median(host)) if host else None
+    return done, host_s, device_work(done, host_s)
 
 
 class _Edges:
@@ -184,6 +196,4 @@ def _about(found: CaseBounds, done: DevicePass) -> Facts:
     }
     if found.traced_ratio is not None:
         facts["traced_over_untraced_latency"] = found.traced_ratio
-    if found.reason is not None:
-        facts["no_bounds"] = found.reason
-    return {**facts, **about_bounds(found.bounds, found.regime, found.notes)}
+    return {**facts, **about_bounds(found)}

@@ -83,7 +83,7 @@ def _of_trace(
         return [], ["the trace has no device activity"]
     names = steps.step_names(trace, question.windows(trace))
     names = {key: name for key, name in names.items() if wanted(name)}
-    found = steps.planned(trace, names, question.floor)
+    found = steps.planned(trace, names, question.trace_floor(trace))
     idle = len(names) - len(found)
     told = "step launched" if idle == 1 else "steps launched"
     return found, [f"{idle} {told} nothing that the device did"] if idle else []

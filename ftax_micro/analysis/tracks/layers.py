@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from ftax_micro.analysis.bounding.bounds import Bound, Bounds
+from ftax_micro.analysis.bounding.cases import CaseBounds
 from ftax_micro.analysis.bounding.joint import DeviceWork
 from ftax_micro.analysis.bounding.pipeline import CallKind, Floor
-from ftax_micro.analysis.bounding.regime import Regime
+from ftax_micro.analysis.traces.step_bounds import StepBounds
 from ftax_micro.analysis.tracks.contract import (
     NONE,
     NOTHING,
@@ -113,11 +114,12 @@ def timeline(name: str, measured: Layer, left_over: Ints, bounds: Sequence[Layer
     return Timeline(name, [measured, *bounds], depth)
 
 
-def about_bounds(
-    bounds: Bounds | None, binds: Regime | None, notes: Sequence[str]
-) -> dict[str, Fact]:
-    """What the bounds say of a latency, for the layer of what was measured."""
+def about_bounds(found: CaseBounds | StepBounds) -> dict[str, Fact]:
+    """What the bounds say of a latency, or why there are none, for the measured layer."""
+    bounds, binds, notes = found.bounds, found.regime, found.notes
     facts: dict[str, Fact] = {}
+    if found.reason is not None:
+        facts["no_bounds"] = found.reason
     if bounds is not None:
         facts |= _interval("latency", bounds.latency)
         if bounds.tax is not None and bounds.tax_share is not None:

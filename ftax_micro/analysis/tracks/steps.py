@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from ftax_micro.analysis.traces.machine_floor import machine_floors
 from ftax_micro.analysis.traces.processes import Processes
 from ftax_micro.analysis.traces.step_bounds import StepBounds, trace_bounds
 from ftax_micro.analysis.traces.step_work import StepWork, StepWorks
-from ftax_micro.analysis.traces.steps import Step
+from ftax_micro.analysis.traces.steps import Step, analyse_steps
 from ftax_micro.analysis.traces.windows import Window
 from ftax_micro.analysis.tracks.contract import (
     NONE,
@@ -58,31 +59,42 @@ def planned(
     ]
 
 
+def measured_layers(trace: Trace, window: Window) -> list[tuple[Step, Layer]]:
+    """What was measured in a window, on each device that did anything in it."""
+    found = _Steps(trace)
+    every = analyse_steps(trace, [window], found.correlation)
+    return [(each, found.measured(each)) for each in every if len(each.index)]
+
+
 class _Steps:
     """What the timelines of one trace share."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._correlation: Correlation = correlate(trace)
-        self._works = StepWorks(trace, self._correlation)
-        self._processes = Processes(trace, self._correlation)
+        self.correlation: Correlation = correlate(trace)
+        self._works = StepWorks(trace, self.correlation)
+        self._processes = Processes(trace, self.correlation)
 
     def timeline(self, found: StepBounds, name: str) -> Timeline:
         """Of one step."""
         work = self._works.of(found.step)
-        calls = np.union1d(work.calls, self._waits(found.step.window))
-        measured = Layer(
-            name="measured",
-            measured=True,
-            end_ns=round(found.step.latency.value / NS),
-            calls=self._calls(found.step, calls),
-            operations=self._operations(found.step, work),
-            call=_places(work, calls),
-            facts=_about(found, work),
-        )
+        measured = replace(self.measured(found.step, work), facts=_about(found, work))
         floor = found.floor.point() if found.bounds is not None and found.floor else None
         layers = bound_layers(work.work, found.bounds, floor, measured)
         return timeline(name, measured, np.flatnonzero(work.work.ahead), layers)
+
+    def measured(self, step: Step, work: StepWork | None = None) -> Layer:
+        """What was traced of one step; `work` is its own, where it is known already."""
+        work = self._works.of(step) if work is None else work
+        calls = np.union1d(work.calls, self._waits(step.window))
+        return Layer(
+            name="measured",
+            measured=True,
+            end_ns=round(step.latency.value / NS),
+            calls=self._calls(step, calls),
+            operations=self._operations(step, work),
+            call=_places(work, calls),
+        )
 
     def _waits(self, window: Window) -> Ints:
         """Calls of the window that wait for the device."""
@@ -130,11 +142,11 @@ class _Steps:
         )
 
     def _of_operations(self, index: Ints, early: Sequence[bool]) -> list[Facts]:
-        operations, first = self._trace.operations, self._correlation.first[index]
+        operations, first = self._trace.operations, self.correlation.first[index]
         delays = dict(
             zip(
                 np.flatnonzero(first).tolist(),
-                launch_delays_ns(self._trace, self._correlation, index[first]).tolist(),
+                launch_delays_ns(self._trace, self.correlation, index[first]).tolist(),
                 strict=True,
             )
         )
@@ -189,6 +201,4 @@ def _about(found: StepBounds, work: StepWork) -> Facts:
         facts |= {f"idle: {cause}_s": part.value for cause, part in step.idle_by_cause.items()}
     if work.ahead:
         facts["operations_of_earlier_steps"] = work.ahead
-    if found.reason is not None:
-        facts["no_bounds"] = found.reason
-    return {**facts, **about_bounds(found.bounds, found.regime, found.notes)}
+    return {**facts, **about_bounds(found)}
