@@ -108,6 +108,14 @@ def test_what_all_cases_have_in_common_is_said_once(full: Page) -> None:
     assert hidden == {"device", "size"}
 
 
+def test_what_follows_the_models_names_is_said_once_where_it_is_the_same() -> None:
+    (sheet,) = part(page(swept("one", "two", batches=(1,), dtypes=("fp16",))), "attribution").sheets
+    assert sheet.title == "Bounds and tax of every case: cuda:0 fp16 batch 1 sequence 128"
+    assert {row.cells[0] for row in sheet.rows} == {"one", "two"}
+    (other,) = part(page(swept(batches=(1, 2), dtypes=("fp16",))), "attribution").sheets
+    assert other.rows[0].cells[0] == "bert_base cuda:0 fp16 batch 1 sequence 128"
+
+
 def test_a_timeline_joins_calls_above_to_operations_below(full: Page) -> None:
     figure = part(full, "timeline").figures[0]
     assert figure.y.names == ("host calls", "cuda:0")

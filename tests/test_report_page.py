@@ -127,6 +127,7 @@ def test_every_input_gives_a_whole_page(make: Any) -> None:
     assert [t for t, _ in reader.elements].count("section") == 10
     text = " ".join(reader.text)
     assert ("nothing can be said" in text) == (make is not mixed)
+    assert (", incomplete: " in text) == (make is not failed)  # at the top, beside the file's name
     assert "python -m ftax_micro." in text
 
 

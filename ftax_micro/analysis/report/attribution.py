@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ftax_micro.analysis.bounding.cases import CaseBounds
 from ftax_micro.analysis.bounding.rows import BoundRow, case_label, rows_of_cases
@@ -57,8 +58,10 @@ def attribution(found: Materials) -> Section:
     rows = [row for each in found.results for row in rows_of_cases(each.name, each.bounds)]
     rows += [row for each in found.traces for row in each.rows]
     several = len(found.results) + len(found.traces) > 1
-    told = [_row(each, several=several) for each in rows if each.latency is not None]
-    sheets = [Sheet("bounds", "Bounds and tax of every case", _COLUMNS, tuple(told))]
+    common, timed = _without_common([each for each in rows if each.latency is not None])
+    told = [_row(each, several=several) for each in timed]
+    title = ": ".join(filter(None, ("Bounds and tax of every case", common)))
+    sheets = [Sheet("bounds", title, _COLUMNS, tuple(told))]
     return Section(
         *("attribution", "Causes", "Where the latency goes"),
         notes=tuple(_notes(found)),
@@ -66,6 +69,16 @@ def attribution(found: Materials) -> Section:
         sheets=sheets if told else [],
         missing=None if figures else NO_BOUNDS,
     )
+
+
+def _without_common(rows: Sequence[BoundRow]) -> tuple[str, Sequence[BoundRow]]:
+    """What follows the models' names where all of several rows have the same, and the rows without
+    it.
+    """
+    tails = {each.case.partition(" ")[2] for each in rows}
+    if len(rows) < 2 or len(tails) > 1:
+        return "", rows
+    return tails.pop(), [replace(each, case=each.case.partition(" ")[0]) for each in rows]
 
 
 def _bound(material: Material) -> list[CaseBounds]:

@@ -41,7 +41,8 @@ def _about(material: Material) -> str:
     result = material.result
     host = f" (host {result.environment.hostname})" if result.environment.hostname else ""
     models = ", ".join(device_models(result)) or "no device"
-    return f"{material.name}: {models}{host}, {result.created_at[:10]}"
+    part = "" if result.complete else f", incomplete: {result.incomplete_reason}"
+    return f"{material.name}: {models}{host}, {result.created_at[:10]}{part}"
 
 
 def machines(found: Materials) -> Section:
