@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,23 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("FTAX_MICRO_CACHE", str(tmp_path_factory.mktemp("ftax_micro_cache")))
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imports_set_aside() -> None:
+    """What was imported so far is no garbage. To go through all of it at every collection, of which
+    each block of forwards has one, takes more time than the tests that ask for it.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def nothing_set_aside() -> Iterator[None]:
+    """The collector as Python starts with it."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

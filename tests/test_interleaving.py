@@ -160,6 +160,7 @@ def test_the_garbage_collector_rests_inside_blocks_only(clock: Clock) -> None:
     assert gc.isenabled()
 
 
+@pytest.mark.usefixtures("nothing_set_aside")
 def test_the_collector_leaves_old_objects_alone_meanwhile_and_only_then(clock: Clock) -> None:
     seen: list[int] = []
 

@@ -174,6 +174,7 @@ def test_a_program_that_runs_what_it_says_is_measured_and_closed() -> None:
     assert closed == [True]
 
 
+@pytest.mark.usefixtures("nothing_set_aside")
 def test_old_objects_are_kept_from_the_collector_while_bursts_are_timed() -> None:
     frozen: list[int] = []
 

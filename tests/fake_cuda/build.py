@@ -1,13 +1,16 @@
 """Builds the fake CUDA driver and the fake runtime; needs a C++17 compiler and NVIDIA's cuda.h.
 
-Object files and libraries are named after what they are made of, so a second build finds them done
-and builds of several processes do not disturb each other. Also a command, which prints the path:
+Object files and libraries are named after what they are made of, so a second build finds them done.
+Of several processes that want the same one, one builds it and the others wait. Also a command that
+prints the path:
 `python build.py --dir DIR [--version 12.4] [--sanitize thread] [--runtime] [--stub]`.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import hashlib
 import os
 import shutil
@@ -15,7 +18,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -73,13 +76,17 @@ def _digest(*parts: str | bytes) -> str:
     return sha.hexdigest()[:16]
 
 
-def _run(command: Sequence[str], output: Path, text: str = "") -> Path:
-    """Runs `command -o output` on the input `text` unless the output is there; appears whole or
-    not at all.
-    """
-    if output.exists():
-        return output
+@contextlib.contextmanager
+def _locked(output: Path) -> Iterator[None]:
+    """The only one, of threads and processes, to make `output`; whatever ends it gives it up."""
     output.parent.mkdir(parents=True, exist_ok=True)
+    with output.with_name(f"{output.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _made(command: Sequence[str], output: Path, text: str = "") -> None:
+    """Runs `command -o output` on the input `text`; appears whole or not at all."""
     handle, name = tempfile.mkstemp(dir=output.parent, prefix=output.stem)
     os.close(handle)
     try:
@@ -91,7 +98,6 @@ def _run(command: Sequence[str], output: Path, text: str = "") -> Path:
         raise RuntimeError(f"{' '.join(command)}\n{error.stderr}") from error
     finally:
         Path(name).unlink(missing_ok=True)
-    return output
 
 
 class Builder:
@@ -114,7 +120,11 @@ class Builder:
         digest = _digest(self._common, *(each.read_bytes() for each in sources), *defines)
         output = self.folder / "objects" / f"{name}-{digest}.o"
         unit = "".join(f'#include "{each}"\n' for each in sources)
-        return _run([self.compiler, *self.flags, *defines, "-x", "c++", "-c", "-"], output, unit)
+        with _locked(output):
+            if not output.exists():
+                command = [self.compiler, *self.flags, *defines, "-x", "c++", "-c", "-"]
+                _made(command, output, unit)
+        return output
 
     def _link(
         self,
@@ -129,11 +139,7 @@ class Builder:
         script = f"{{ global: cu*; fake_cuda_*; local:{local} *; }};\n"
         digest = _digest(self._common, script, libs, soname, *(path.name for path in objects))
         output = self.folder / f"{name}-{digest}.so"
-        if output.exists():
-            return output
-        self.folder.mkdir(parents=True, exist_ok=True)
         script_file = self.folder / f"{name}-{digest}.map"
-        script_file.write_text(script)
         options = [
             "-shared",
             f"-Wl,--version-script={script_file}",
@@ -143,7 +149,11 @@ class Builder:
         files = [str(path) for path in objects]
         if libs:
             files += [libs, "-Wl,-rpath,$ORIGIN"]
-        return _run([self.compiler, *self.flags, *options, *files], output)
+        with _locked(output):
+            if not output.exists():
+                script_file.write_text(script)
+                _made([self.compiler, *self.flags, *options, *files], output)
+        return output
 
     def driver(self, version: str = "13.0", *, stub: bool = False) -> Path:
         """The fake libcuda posing as `version`; with `stub`, as the toolkit's stub library."""
