@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ftax_micro.collector import collector_off
 from ftax_micro.errors import MissingPackageError, Skip
 
 _EXTRA = "models"
@@ -23,6 +24,7 @@ def import_onnxruntime() -> Any:
     return library
 
 
+@collector_off()
 def _import(name: str) -> Any:
     try:
         return importlib.import_module(name)

@@ -16,6 +16,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from ftax_micro.collector import collector_off
 from ftax_micro.errors import MissingPackageError, Skip
 
 _SYMPTOM = "torchvision::nms does not exist"
@@ -26,6 +27,7 @@ _kept: list[Any] = []
 
 
 @functools.cache
+@collector_off()
 def import_torchvision() -> ModuleType:
     """torchvision, with its missing operators declared where its own could not be loaded.
 

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ftax_micro.collector import collector_off
 from ftax_micro.errors import MissingPackageError, Skip, UsageError
 from ftax_micro.models.contract import Family, Inputs, ModelSpec, Overrides, Shape
 from ftax_micro.models.torchvision_import import mend_torchvision
@@ -73,6 +74,7 @@ def audio_inputs(_module: torch.nn.Module, shape: Shape, _overrides: Overrides) 
     return {"input_values": torch.randn(shape.batch, shape.audio or 1)}
 
 
+@collector_off()
 def import_transformers() -> Any:
     """transformers, quiet, with torchvision mended where it would break the import of models.
 
@@ -136,6 +138,7 @@ def _lists(config: Any, settings: Mapping[str, Any]) -> dict[str, list[int]]:
     }
 
 
+@collector_off()
 def _class(dotted: str) -> Any:
     library = import_transformers()
     *modules, name = dotted.split(".")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ftax_micro.collector import collector_off
 from ftax_micro.errors import MissingPackageError, Skip, UsageError
 from ftax_micro.models.contract import Inputs, ModelSpec, Overrides, Shape
 from ftax_micro.models.lengths import padded_inputs
@@ -120,6 +121,7 @@ def count_parameters(spec: ModelSpec, overrides: Overrides | None = None) -> int
     return sum(each.numel() for each in module.parameters())
 
 
+@collector_off()
 def import_torch() -> torch.types.ModuleType:
     """torch. Errors: `MissingPackageError` naming the extra where it is not installed, `Skip` where
     it is and cannot be imported.
