@@ -133,3 +133,26 @@ def work_of(
         durations=durations,
         begins=np.repeat(called[np.newaxis], len(durations), axis=0),
     )
+
+
+@st.composite
+def mixed_forwards(draw: Any, durations_us: Any, steps_us: Any, chained: Any) -> Any:
+    """Operations, calls and when these begin: any mix of kinds, graphs, threads, streams, overlaps
+    and operations without a call. What an operation takes, when the next call begins and whether an
+    operation waits for the one before are drawn from strategies.
+    """
+    kinds = draw(st.lists(st.sampled_from(list(CallKind)), min_size=1, max_size=6))
+    owners = [
+        each
+        for place, kind in enumerate(kinds)
+        for each in [place] * (draw(st.integers(1, 4)) if kind == CallKind.GRAPH else 1)
+    ]
+    owners = [NO_CALL] * draw(st.integers(0, 2)) + owners
+
+    def each(values: Any, of: Any = owners) -> Any:
+        return draw(st.lists(values, min_size=len(of), max_size=len(of)))
+
+    threads = each(st.integers(0, 1), of=kinds)
+    begins = np.cumsum(each(steps_us, of=kinds)) * US
+    ops = operations(each(durations_us), owners, each(st.integers(0, 2)), each(chained))
+    return ops, calls(*kinds, thread=threads), begins

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic_pipelines import FLOOR, US, calls, given_floor, launches, operations, work_of
+from synthetic_pipelines import (
+    FLOOR,
+    US,
+    calls,
+    given_floor,
+    launches,
+    mixed_forwards,
+    operations,
+    work_of,
+)
 
 from ftax_micro.analysis.bounding.bounds import cuda_bounds
 from ftax_micro.analysis.bounding.pipeline import NO_CALL, CallKind
@@ -21,26 +30,7 @@ from ftax_micro.analysis.tracks.schedules import (
     predicted_schedule,
 )
 
-
-@st.composite
-def forwards(draw: Any) -> Any:
-    """Any mix of kinds, graphs, threads, streams, overlaps and operations without a call."""
-    kinds = draw(st.lists(st.sampled_from(list(CallKind)), min_size=1, max_size=6))
-    owners = [
-        each
-        for place, kind in enumerate(kinds)
-        for each in [place] * (draw(st.integers(1, 4)) if kind == CallKind.GRAPH else 1)
-    ]
-    owners = [NO_CALL] * draw(st.integers(0, 2)) + owners
-    number = len(owners)
-
-    def each(values: Any) -> Any:
-        return draw(st.lists(values, min_size=number, max_size=number))
-
-    threads = draw(st.lists(st.integers(0, 1), min_size=len(kinds), max_size=len(kinds)))
-    steps = draw(st.lists(st.floats(0, 20), min_size=len(kinds), max_size=len(kinds)))
-    ops = operations(each(st.floats(0, 50)), owners, each(st.integers(0, 2)), each(st.booleans()))
-    return ops, calls(*kinds, thread=threads), np.cumsum(steps) * US
+FORWARDS = mixed_forwards(st.floats(0, 50), st.floats(0, 20), st.booleans())
 
 
 def check(made: Schedule) -> None:
@@ -60,7 +50,7 @@ def check(made: Schedule) -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(forwards())
+@given(FORWARDS)
 def test_each_schedule_ends_at_its_bound(forward: Any) -> None:
     ops, asked, begins = forward
     work, floor = work_of(ops, asked, begins), given_floor()
@@ -78,7 +68,7 @@ def test_each_schedule_ends_at_its_bound(forward: Any) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(forwards(), st.floats(0, 500))
+@given(FORWARDS, st.floats(0, 500))
 def test_the_prediction_is_that_of_the_model(forward: Any, returned_us: float) -> None:
     ops, asked, begins = forward
     work, floor, returned = work_of(ops, asked, begins), given_floor(), returned_us * US

@@ -11,10 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nsight_exports import export_of, graph
 from profiler_traces import annotation, call, kernel, launched
-from synthetic_pipelines import FLOOR, calls, given_floor, launches, operations
+from synthetic_pipelines import (
+    FLOOR,
+    given_floor,
+    launches,
+    mixed_forwards,
+    operations,
+)
 from traced_pipelines import SYNC, US, bounds_in_truth, read, traced
 
-from ftax_micro.analysis.bounding.pipeline import NO_CALL, CallKind, least_begins, pipeline_latency
+from ftax_micro.analysis.bounding.pipeline import CallKind, least_begins, pipeline_latency
 from ftax_micro.analysis.floor.values import FloorValues
 from ftax_micro.analysis.traces.nsight import read_nsight_export
 from ftax_micro.analysis.traces.step_bounds import (
@@ -46,27 +52,13 @@ def micro(bound: Any) -> float | None:
     return None if bound is None else bound.seconds.value / US
 
 
-@st.composite
-def whole_pipelines(draw: Any) -> Any:
-    """Any mix of kinds, graphs, threads, streams and operations without a call, in nanoseconds."""
-    kinds = draw(st.lists(st.sampled_from(list(CallKind)), min_size=1, max_size=6))
-    owners = [
-        each
-        for place, kind in enumerate(kinds)
-        for each in [place] * (draw(st.integers(1, 4)) if kind == CallKind.GRAPH else 1)
-    ]
-    owners = [NO_CALL] * draw(st.integers(0, 2)) + owners
-    number = len(owners)
-    took = draw(st.lists(st.integers(1, 60_000), min_size=number, max_size=number))
-    streams = draw(st.lists(st.integers(0, 2), min_size=number, max_size=number))
-    threads = draw(st.lists(st.integers(0, 1), min_size=len(kinds), max_size=len(kinds)))
-    steps = draw(st.lists(st.integers(1, 30_000), min_size=len(kinds), max_size=len(kinds)))
-    ops = operations([each / 1000 for each in took], owners, streams)
-    return ops, calls(*kinds, thread=threads), np.cumsum(steps) * 1e-9
+def whole_ns(most: int) -> Any:
+    """Microseconds that are whole nanoseconds, as traces have them."""
+    return st.integers(1, most).map(lambda ns: ns / 1000)
 
 
 @settings(max_examples=40, deadline=None)
-@given(whole_pipelines())
+@given(mixed_forwards(whole_ns(60_000), whole_ns(30_000), st.just(True)))
 def test_bounds_from_a_trace_are_those_of_what_was_traced(pipeline: Any) -> None:
     ops, asked, begins = pipeline
     events, latency = traced(ops, asked, begins)
