@@ -13,7 +13,7 @@ from ftax_micro.analysis.paper.evidence import Statement
 from ftax_micro.analysis.sheet import Column, Row, Sheet, Unit
 from ftax_micro.results import Result
 
-_COLUMNS = (
+COLUMNS = (
     Column("finding", "finding", once=True),
     Column("gpu", "GPU", folds=True, spare=1, once=True),
     Column("kind", None),
@@ -51,7 +51,7 @@ def paper_sheet(
     `more` are sentences that follow the tally.
     """
     rows = tuple(row for check in checks for row in _rows(check, most))
-    return Sheet("paper", None, _COLUMNS, rows, (_tally(checks), *more))
+    return Sheet("paper", None, COLUMNS, rows, (_tally(checks), *more))
 
 
 def _rows(check: Check, most: int | None) -> list[Row]:
