@@ -14,9 +14,8 @@ from ftax_micro.reporters.printable import printable_json
 
 def render_table(nodes: Sheet, comparison: Comparison | None) -> str:
     """The nodes, then the comparison."""
-    parts = [sheets.render_table([nodes])]
-    parts += [comparing.render_table(comparison)] if comparison else []
-    return "".join(parts)
+    text = sheets.render_table([nodes])
+    return f"{text.rstrip()}\n\n{comparing.render_table(comparison)}" if comparison else text
 
 
 def render_markdown(nodes: Sheet, comparison: Comparison | None) -> str:
