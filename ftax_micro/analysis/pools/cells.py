@@ -25,9 +25,9 @@ Members = dict[int, list[tuple[int, float]]]
 def members_of(found: Collector, series: Series) -> dict[int, Members]:
     """By group, the values of each machine in the order they were read."""
     groups: dict[int, Members] = {}
+    machine = found.machines.machine
     for file, group, value in zip(series.files, series.groups, series.values, strict=True):
-        machine = found.machines.machine(file)
-        groups.setdefault(group, {}).setdefault(machine, []).append((file, value))
+        groups.setdefault(group, {}).setdefault(machine(file), []).append((file, value))
     return groups
 
 
@@ -41,14 +41,19 @@ def cell_of(found: Collector, members: Members, confidence: float, margin: float
         least=min(medians),
         most=max(medians),
         between=spread(medians),
-        within=repeat_spread([[value for _, value in each] for each in members.values()]),
+        within=repeat_spread(
+            [[value for _, value in each] for each in members.values() if len(each) > 1]
+        ),
         outliers=tuple(_outliers(found, members, medians, margin)),
     )
 
 
 def machine_medians(members: Members) -> list[float]:
     """One value for each machine, however often it was measured."""
-    return [middle([value for _, value in values]) for values in members.values()]
+    return [
+        values[0][1] if len(values) == 1 else middle([value for _, value in values])
+        for values in members.values()
+    ]
 
 
 def _outliers(

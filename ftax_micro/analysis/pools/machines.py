@@ -28,6 +28,9 @@ class Machines:
 
     def machine(self, result: int) -> int:
         """The number of the first result of the same machine."""
+        parents = self._parents
+        if parents[result] == result:
+            return result
         root = result
         while self._parents[root] != root:
             root = self._parents[root]
