@@ -25,7 +25,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from common import ROOT, attempt, finish, message, observed, parser, ratio
+from common import ROOT, attempt, finish, message, observed, parser, ratio, until_stopped
 from rows import Row, skipped
 
 from ftax_micro import stats
@@ -62,21 +62,24 @@ def measured(nodes: int, blocks: int, options: Sequence[str]) -> list[Row]:
         for _ in range(nodes - 1):
             cluster.add()
         message(f"a cluster of {nodes} nodes is there")
-        # What comes first finds no worker process running.
-        for block in range(-1 if blocks > 1 else 0, blocks):
-            folder = Path(name) / str(block + 1)
-            folder.mkdir()
-            command = ["ftax_micro.fleet", "launch_floor", *options]
-            command += ["--address", cluster.address, "-o", "fleet"]
-            times = {}
-            for each in ("hand", "fleet")[:: 1 if block % 2 else -1]:
-                runs = by_hand(nodes, options) if each == "hand" else [command]
-                times[each] = seconds(runs, folder)
-            again = seconds([[*command, "--resume"]], folder)
-            if block >= 0:
-                hand.append(times["hand"] + again)
-                fleet.append(times["fleet"])
-                start.append(again)
+        with until_stopped():
+            # What comes first finds no worker process running.
+            for block in range(-1 if blocks > 1 else 0, blocks):
+                folder = Path(name) / str(block + 1)
+                folder.mkdir()
+                command = ["ftax_micro.fleet", "launch_floor", *options]
+                command += ["--address", cluster.address, "-o", "fleet"]
+                times = {}
+                for each in ("hand", "fleet")[:: 1 if block % 2 else -1]:
+                    runs = by_hand(nodes, options) if each == "hand" else [command]
+                    times[each] = seconds(runs, folder)
+                again = seconds([[*command, "--resume"]], folder)
+                if block >= 0:
+                    hand.append(times["hand"] + again)
+                    fleet.append(times["fleet"])
+                    start.append(again)
+    if not hand:
+        raise RuntimeError("stopped before a block was done")
     return [
         Row(
             name=f"overhead, {nodes} nodes",

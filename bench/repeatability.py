@@ -1,11 +1,11 @@
 """Do the floor and the ladder of the cpu give the same answer again, and in time?
 
-    python bench/repeatability.py [--command launch_floor|dispatch_ladder] [--quick] [-o FILE]
+    python bench/repeatability.py [--command NAME] [--runs N] [--full] [--quick] [-o FILE]
 
-Fresh processes of `COMMAND --device cpu --quick` one after the other. Per row and setting the
-figure is the largest median over the smallest, less one. Targets, on an otherwise idle machine:
-call_extension 5 %, submit 15 %, every rung of the ladder 5 %; a quick run within 5 s (ladder: 10
-s), a default run within 60 s, all included.
+Fresh processes of `COMMAND --device cpu --quick` one after the other (--full: with the command's
+default settings). Per row and setting the figure is the largest median over the smallest, less one.
+Targets, on an otherwise idle machine: call_extension 5 %, submit 15 %, every rung of the ladder
+5 %; a quick run within 5 s (ladder: 10 s), a default run within 60 s, all included.
 
 Whether a machine is otherwise idle a guest cannot see: so runs go on until each row with a target
 has ten values (--quick: three, and no default run) beside which no core was slower than at its
@@ -66,6 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument(
         "--most", type=int, metavar="N", help="quick runs at most (default: four times --runs)"
     )
+    options.add_argument(
+        "--full", action="store_true", help="runs with default settings, not quick ones, throughout"
+    )
     options.add_argument("--probe", metavar="NAME[,NAME]", help="only these rows")
     options.add_argument("--command", choices=SERIES, help="only this one (default: both)")
     args = options.parse_args(argv)
@@ -74,16 +77,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     for series in [SERIES[args.command]] if args.command else SERIES.values():
         name = "--probe" if series is FLOOR else "--rung"
         chosen = [name, args.probe] if args.probe else []
-        what = functools.partial(quick_runs, runs, chosen, series, args.most or _MOST * runs)
-        rows += attempt(f"quick runs of {series.command}", what)
-        if not args.quick:
+        most = args.most or _MOST * runs
+        what = functools.partial(repeated_runs, runs, chosen, series, most, quick=not args.full)
+        rows += attempt(f"runs of {series.command}", what)
+        if not args.quick and not args.full:
             what = functools.partial(default_run, chosen, series)
             rows += attempt(f"default run of {series.command}", what)
-    return finish("repeatability", rows, args, {"runs": runs})
+    settings: dict[str, str | float | int] = {"runs": runs}
+    return finish("repeatability", rows, args, {**settings, "full": 1} if args.full else settings)
 
 
-def quick_runs(
-    runs: int, chosen: Sequence[str], series: Series = FLOOR, most: int = _MOST
+def repeated_runs(
+    runs: int,
+    chosen: Sequence[str],
+    series: Series = FLOOR,
+    most: int = _MOST,
+    *,
+    quick: bool = True,
 ) -> list[Row]:
     """Spread of every row's headline over processes, and how long each of them took.
 
@@ -92,10 +102,11 @@ def quick_runs(
     """
     measured: list[Measurement] = []
     walls: list[float] = []
+    how = [*(["--quick"] if quick else []), *chosen]
     with until_stopped():
         while len(walls) < most:
             message(f"run {len(walls) + 1}, for {runs} undisturbed")
-            found, wall_s = measured_by(series, "--quick", *chosen)
+            found, wall_s = measured_by(series, *how)
             measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
             walls.append(wall_s)
             if len(walls) >= runs and all(
@@ -110,10 +121,12 @@ def quick_runs(
         spread_row(name, *values, series.limit_of(name))
         for name, values in values_of(measured).items()
     ]
-    typical = observed("median", float(np.median(walls)), "s", series.quick_s)
+    typical = observed(
+        "median", float(np.median(walls)), "s", series.quick_s if quick else series.default_s
+    )
     slowest = observed("slowest", max(walls), "s")
     wall = Row(
-        name=f"wall time, {series.command} --quick",
+        name=f"wall time, {series.command}{' --quick' if quick else ''}",
         samples={"ours": walls},
         figures=[typical, slowest],
     )
