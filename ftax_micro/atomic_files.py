@@ -1,4 +1,4 @@
-"""Files that appear whole, and that of several writers of a name one alone makes."""
+"""Files that appear whole, and that one alone of several writers makes, or holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,24 @@ import contextlib
 import os
 import tempfile
 from pathlib import Path
+
+
+def held_alone(handle: int) -> bool:
+    """Whether nobody else holds the open file; this process then does until it is closed.
+
+    True as well where there are no locks, on the system or in the file system.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def new_file_beside(target: Path) -> tuple[int, str]:

@@ -121,8 +121,8 @@ def test_every_device_has_a_file_and_every_node_a_job(command: Command) -> None:
     assert code == 0
     assert [row["file"] for row in rows] == [
         "host-cpu.json",
-        "host-cuda0.json",
-        "host-cuda1.json",
+        "host-cuda-0.json",
+        "host-cuda-1.json",
     ]
     assert cluster.jobs["A"]["arguments"] == ["--quick"]
     assert cluster.jobs["A"]["done"] == []

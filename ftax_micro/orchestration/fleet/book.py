@@ -8,7 +8,6 @@ files are written in one step, so that whatever ends the run, what arrived is fo
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +15,10 @@ from typing import IO, TYPE_CHECKING
 
 import msgspec
 
+from ftax_micro.atomic_files import held_alone
 from ftax_micro.clusters.contract import Node
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
+from ftax_micro.file_names import safe_text
 from ftax_micro.records import Record
 from ftax_micro.results import Result, decode_result, load_result, save_bytes
 
@@ -74,7 +75,8 @@ class Book:
         except OSError as error:
             raise OutputError(f"cannot write {path}: {error.strerror}") from error
         try:
-            _lock(self._stream, self.folder)
+            if not held_alone(self._stream.fileno()):
+                raise UsageError(f"another run writes to {self.folder}")
             self._read(self._stream)
         except BaseException:
             self._stream.close()
@@ -138,7 +140,7 @@ class Book:
         if known is not None:
             return known
         taken = {entry.file for entry in self.entries}
-        base, number = f"{_plain(node.host)}-{_plain(device)}", 1
+        base, number = f"{safe_text(node.host) or 'unnamed'}-{safe_text(device)}", 1
         name = f"{base}.json"
         while name in taken or os.path.lexists(self.folder / name):
             number += 1
@@ -213,22 +215,3 @@ def check_folder(folder: Path, *, resume: bool) -> None:
         raise UsageError(
             f"{folder} is not empty: --resume goes on with it, -o names another folder"
         )
-
-
-def _lock(stream: IO[bytes], folder: Path) -> None:
-    """Held until `stream` is closed; nothing where there are no locks. Errors: `UsageError`."""
-    try:
-        import fcntl
-    except ImportError:
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise UsageError(f"another run writes to {folder}") from error
-    except OSError:  # a file system without locks
-        return
-
-
-def _plain(text: str) -> str:
-    """As part of a file's name on any system: ``cuda:0`` is cuda0."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "", text).lstrip(".") or "unnamed"

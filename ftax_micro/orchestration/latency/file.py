@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ftax_micro.atomic_files import held_alone
 from ftax_micro.errors import FtaxError, OutputError, UsageError
 from ftax_micro.results import Result, save_result
 
@@ -72,22 +73,13 @@ class GrowingFile:
         self._next_s = begin_s + max(_EVERY_S, _SHARE * took_s)
 
 
-def _locked(lock_path: Path, path: Path) -> int | None:
-    """A lock that ends with this process; None where there are no locks."""
-    try:
-        import fcntl
-    except ImportError:
-        return None
+def _locked(lock_path: Path, path: Path) -> int:
+    """A lock that ends with this process. Errors: `OutputError`, `UsageError`."""
     try:
         handle = os.open(lock_path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise OutputError(f"cannot write beside {path}: {error.strerror}") from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    if not held_alone(handle):
         os.close(handle)
-        raise UsageError(f"another run writes to {path}") from error
-    except OSError:  # a file system without locks
-        os.close(handle)
-        return None
+        raise UsageError(f"another run writes to {path}")
     return handle
