@@ -10,25 +10,6 @@
 namespace fake {
 namespace {
 
-// The ordinals CUDA_VISIBLE_DEVICES leaves, ending at the first that is none, as documented.
-std::vector<int> visible_devices() {
-    std::vector<int> visible;
-    const char* wanted = std::getenv("CUDA_VISIBLE_DEVICES");
-    const auto count = static_cast<int>(config().devices);
-    if (wanted == nullptr) {
-        for (int i = 0; i < count; ++i) visible.push_back(i);
-        return visible;
-    }
-    while (*wanted != '\0') {
-        char* end = nullptr;
-        const long ordinal = std::strtol(wanted, &end, 10);
-        if (end == wanted || ordinal < 0 || ordinal >= count) break;
-        visible.push_back(static_cast<int>(ordinal));
-        wanted = *end == ',' ? end + 1 : end;
-    }
-    return visible;
-}
-
 // A CUdevice is an index into what is visible.
 bool is_device(CUdevice device) {
     return device >= 0 && device < static_cast<int>(state().visible.size());
@@ -112,7 +93,7 @@ CUresult cuInit(unsigned flags) {
         if (s.forked) return CUDA_ERROR_NOT_INITIALIZED;
         if (flags != 0) return call.misuse(CUDA_ERROR_INVALID_VALUE, "flags must be 0");
         if (s.initialized) return CUDA_SUCCESS;
-        s.visible = visible_devices();
+        s.look_for_devices();
         if (s.visible.empty()) return CUDA_ERROR_NO_DEVICE;
         s.initialized = true;
         return CUDA_SUCCESS;

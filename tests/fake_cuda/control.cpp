@@ -19,7 +19,7 @@ const char* keep(const std::vector<std::string>& lines) {
     return keep(text);
 }
 
-// Forgets all objects, after their operations were given up.
+// Forgets all objects, after their operations were given up, and what is current in this thread.
 void forget_objects(std::unique_lock<std::mutex>& lock) {
     State& s = state();
     s.give_up(CUDA_SUCCESS);
@@ -35,6 +35,7 @@ void forget_objects(std::unique_lock<std::mutex>& lock) {
     }
     for (const auto& done : all) s.changed.wait(lock, [&] { return done->settled; });
     s.objects.clear();
+    context_stack().clear();
     s.memory.clear();
     s.devices.clear();
 }
@@ -62,12 +63,13 @@ const char* fake_cuda_configure(const char* text) {
 }
 
 // Back to the settings at load; ends what runs, forgets objects, counts, faults and notes. cuInit
-// stays done, so that a program that initialises once goes on.
+// stays done, so that a program that initialises once goes on: with the devices of those settings.
 void fake_cuda_reset() {
     State& s = state();
     std::unique_lock<std::mutex> lock(s.mutex);
     forget_objects(lock);
     configure_baseline(s.faults);
+    s.look_for_devices();
     s.calls.clear();
     s.misuse.clear();
 }

@@ -85,6 +85,24 @@ std::vector<std::string> State::leaks() const {
     return lines;
 }
 
+// The ordinals CUDA_VISIBLE_DEVICES leaves, ending at the first that is none, as documented.
+void State::look_for_devices() {
+    visible.clear();
+    const char* wanted = std::getenv("CUDA_VISIBLE_DEVICES");
+    const auto count = static_cast<int>(config().devices);
+    if (wanted == nullptr) {
+        for (int i = 0; i < count; ++i) visible.push_back(i);
+        return;
+    }
+    while (*wanted != '\0') {
+        char* end = nullptr;
+        const long ordinal = std::strtol(wanted, &end, 10);
+        if (end == wanted || ordinal < 0 || ordinal >= count) break;
+        visible.push_back(static_cast<int>(ordinal));
+        wanted = *end == ',' ? end + 1 : end;
+    }
+}
+
 void State::give_up(CUresult error) {
     if (error != CUDA_SUCCESS) faults.sticky = error;
     ++epoch;

@@ -173,6 +173,9 @@ struct State {
     // One line for each live object and each context still retained.
     std::vector<std::string> leaks() const;
 
+    // Fills `visible` by the settings and the environment of now.
+    void look_for_devices();
+
     // Ends every operation in flight; `error` then sticks to the context if it is not success.
     void give_up(CUresult error);
 };
