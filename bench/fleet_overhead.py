@@ -5,7 +5,8 @@
 A local Ray cluster of four nodes, made once. Taking turns, from the start of a command to its end:
 
 by hand    four `python -m ftax_micro.launch_floor --device cpu --quick` at the same time, as on
-           four machines
+           four machines, every row sampled for one and the same time: else a row goes on until it
+           is precise, and how long that takes is the chance of a run
 fleet      `python -m ftax_micro.fleet launch_floor` with the same options over the four nodes
 start-up   the same with --resume when all is there already: the cluster found, every node asked
            for its version, results compared, nothing measured
@@ -32,14 +33,14 @@ from ftax_micro import stats
 
 NODES, FEW_NODES = 4, 1
 LIMIT = 1.10
-OPTIONS = ("--device", "cpu", "--quick")
+OPTIONS = ("--device", "cpu", "--quick", "--min-time", "400ms", "--timeout", "400ms")
 # One short row: a try of the script.
 FEW = ("--probe", "call_direct")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser(__doc__).parse_args(argv)
-    nodes, blocks = (FEW_NODES, 1) if args.quick else (NODES, 8)
+    nodes, blocks = (FEW_NODES, 1) if args.quick else (NODES, 12)
     options = [*OPTIONS, *(FEW if args.quick else ())]
     if importlib.util.find_spec("ray") is None:
         why = "Ray is not installed: pip install 'ftax-micro[fleet]'"
