@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -80,7 +82,31 @@ def test_pytorch_s_own_counter_says_the_same(family: str) -> None:
         workload.module(**workload.inputs)
     torch.backends.mha.set_fastpath_enabled(True)
     assert counter.get_total_flops() > 0
-    assert 2 * module_macs(workload.module, workload.inputs) == counter.get_total_flops()
+    for in_place in (False, True):
+        found = module_macs(workload.module, workload.inputs, in_place=in_place)
+        assert 2 * found == counter.get_total_flops()
+
+
+def test_a_short_forward_is_counted_where_it_is_and_loads_no_compiler() -> None:
+    """In a process of its own: what ran in this one may have loaded it."""
+    program = f"""
+import sys
+from ftax_micro.models.macs import counts_soonest_in_place, module_macs
+from ftax_micro.models.request import parse_model
+from ftax_micro.models.workload import build_workload
+
+request = parse_model({tiny("feed_forward")!r})
+workload = build_workload(request.spec, request.overrides, request.spec.shape)
+short, long = counts_soonest_in_place(0.01), counts_soonest_in_place(10.0)
+macs = module_macs(workload.module, workload.inputs, in_place=short)
+before = "torch._dynamo" in sys.modules
+sys.modules["torch._dynamo"] = None
+print(short, long, before, macs, counts_soonest_in_place(0.01))
+"""
+    printed = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed.split() == ["True", "False", "False", str(tiny_macs("feed_forward")), "False"]
 
 
 class AsksForAValue(torch.nn.Module):  # type: ignore[misc]

@@ -44,6 +44,8 @@ _FREE_NAMES = """
     upsample_nearest1d upsample_nearest2d var var_mean _weight_norm_interface zero zeros zeros_like
 """
 _FREE = frozenset(_FREE_NAMES.split())
+# Counting turns fast paths off, after which a forward takes some times as long.
+_SHORT_S = 0.1
 
 
 def count_macs(
@@ -66,13 +68,20 @@ def count_macs(
             return module_macs(*_made(spec, chosen, settings, "cpu"))
 
 
-def module_macs(module: torch.nn.Module, inputs: Inputs) -> int:
+def counts_soonest_in_place(forward_s: float) -> bool:
+    """Whether a forward of so many seconds is run sooner than counted on ``meta``: what computes
+    there imports PyTorch's compiler, which takes seconds where nothing else did.
+    """
+    return forward_s < _SHORT_S and not compiler_is_loaded()
+
+
+def module_macs(module: torch.nn.Module, inputs: Inputs, *, in_place: bool = False) -> int:
     """Multiply-accumulates of ``module(**inputs)``; both stay as they are.
 
     Counted on ``meta``, without arithmetic. A module that asks a tensor for its value cannot run
-    there: it runs where it is, with attention and recurrence taken apart into products that the
-    counter knows. Errors: `Skip` with their names where it executes operations of unknown cost;
-    what the module itself raises.
+    there: it runs where it is, as with `in_place`, with attention and recurrence taken apart into
+    products that the counter knows. Errors: `Skip` with their names where it executes operations of
+    unknown cost; what the module itself raises.
     """
     import torch
 
@@ -86,6 +95,8 @@ def module_macs(module: torch.nn.Module, inputs: Inputs) -> int:
         with torch.device(device) if device else contextlib.nullcontext():
             torch.func.functional_call(module, weights, kwargs=given)
 
+    if in_place:
+        return _counted(lambda: forward(None))
     try:
         return _counted(lambda: forward("meta"))
     except FtaxError:

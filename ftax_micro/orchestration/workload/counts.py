@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from ftax_micro.errors import Interrupted, Skip
-from ftax_micro.models.macs import count_macs, module_macs
+from ftax_micro.models.macs import count_macs, counts_soonest_in_place, module_macs
 from ftax_micro.models.workload import Workload
 from ftax_micro.modes.contract import Prepared
 from ftax_micro.modes.executed import activation_bytes
@@ -30,11 +30,19 @@ def count_executed(mode: str, prepared: Prepared) -> Counted:
     return Counted(mode=mode, executed=dict(executed or {}), reason=reason)
 
 
-def count_facts(request: WorkloadRequest, workload: Workload, *, has_spec: bool) -> Facts:
-    """What is the same in all modes; a user's own module has no spec that is built anew."""
+def count_facts(
+    request: WorkloadRequest, workload: Workload, *, has_spec: bool, forward_s: float
+) -> Facts:
+    """What is the same in all modes; a user's own module has no spec that is built anew.
+
+    `forward_s`: what a forward takes, or more.
+    """
     model = request.model
 
     def macs() -> int:
+        if counts_soonest_in_place(forward_s):
+            one = module_macs(workload.module, workload.inputs, in_place=True)
+            return one * workload.steps
         if has_spec and ":" not in model.text:
             return count_macs(model.spec, *request.made_of()) * workload.steps
         return module_macs(workload.module, workload.inputs) * workload.steps

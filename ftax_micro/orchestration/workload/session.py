@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -242,7 +243,9 @@ class WorkloadSession:
 
     def _tell_facts(self, workload: Workload) -> None:
         self.tell(Stands(phase="facts"))
-        self.tell(count_facts(self.request, workload, has_spec=self.build is None))
+        first_s = self._first_s.get(REFERENCE, math.inf)
+        has_spec = self.build is None
+        self.tell(count_facts(self.request, workload, has_spec=has_spec, forward_s=first_s))
 
     def _absent(self, mode: str, error: Exception) -> None:
         skips = isinstance(error, (Skip, MissingPackageError))
