@@ -12,6 +12,13 @@ pytest_plugins = [
     *("fake_cuda.fixtures", "cuda_rows", "floor_command", "replayed_time", "diagnosing"),
 ]
 
+# The files that take longest begin first: of workers that share the files, one that had the longest
+# left at the end would let the others wait.
+LONGEST = [
+    *("test_docs.py", "test_traced_floor.py", "test_cuda_device.py", "test_cuda_poses.py"),
+    *("test_families.py", "test_bench.py", "test_cuda_axis_faults.py", "test_workload_child.py"),
+]
+
 # A deadline would assert wall time. Derandomised: a failure is one for everybody.
 settings.register_profile("ftax_micro", deadline=None, derandomize=True)
 settings.load_profile("ftax_micro")
@@ -42,8 +49,16 @@ def nothing_set_aside() -> Iterator[None]:
     gc.freeze()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """pytest-xdist would hand out the files with the most tests first, whatever their order."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that need a GPU are skipped, with the reason, where there is none."""
+    """The longest files first. Tests that need a GPU are skipped, with the reason, without one."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
     marked = [item for item in items if item.get_closest_marker("cuda")]
     if not marked:
         return
