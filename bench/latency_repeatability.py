@@ -1,6 +1,7 @@
 """Does a model take as long in the next run as in this one, mode by mode?
 
-    python bench/latency_repeatability.py [--device cpu] [--model bert_tiny] [--mode …] [-o FILE]
+    python bench/latency_repeatability.py [--device cpu] [--model bert_tiny] [--mode …]
+        [--patience SECONDS] [-o FILE]
 
 Fresh runs of `model_latency` one after the other, all modes of a run by turns. Per mode the figure
 is the largest median over the smallest, less one. Targets, on an otherwise idle machine: 5 % on the
@@ -9,7 +10,7 @@ cpu, 2 % on a GPU at equal clocks. A mode that cannot run here is a skipped row 
 Whether a machine is otherwise idle a guest cannot see: so the target holds for medians over the
 blocks beside which no core was slower than at its fastest in all runs, of those runs that have 20
 samples in such blocks, and the spread of all medians stands beside it. Runs go on until each mode
-has five such (--runs), or --most are done.
+has five such (--runs), or --most are done; with --patience each run waits for a quiet moment first.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from common import attempt, finish, message, observed, parser, until_stopped
+from quiet import Quiet, add_patience
 from rows import Row
 
 from ftax_micro import load_result, stats
@@ -41,26 +43,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--device", default="cpu")
     options.add_argument("--model", default="bert_tiny")
     options.add_argument("--mode", default="eager,torchscript,onnxruntime")
+    add_patience(options)
     args = options.parse_args(argv)
     runs = args.runs or (2 if args.quick else 5)
     chosen = ["--model", args.model, "--mode", args.mode, "--device", args.device]
     chosen += ["--quick"] if args.quick else ["--timeout", "15s"]
     most = args.most or (runs if args.quick else 3 * runs)
-    rows = attempt(f"{runs} runs of {args.model}", lambda: repeated(runs, most, chosen))
-    settings = {"runs": runs, "model": args.model, "device": args.device}
+    quiet = Quiet(args.patience)
+    rows = attempt(f"{runs} runs of {args.model}", lambda: repeated(runs, most, chosen, quiet))
+    settings: dict[str, str | float | int] = {
+        "runs": runs,
+        "model": args.model,
+        "device": args.device,
+    }
+    if args.patience:
+        settings["patience_s"] = args.patience
     return finish("latency_repeatability", rows, args, settings)
 
 
-def repeated(runs: int, most: int, chosen: Sequence[str]) -> list[Row]:
+def repeated(runs: int, most: int, chosen: Sequence[str], quiet: Quiet | None = None) -> list[Row]:
     """A row for each mode, when `runs` runs of each were undisturbed, or after `most`."""
     cases: list[Case] = []
     with until_stopped():
         for run in range(most):
+            if quiet is not None:
+                quiet.wait()
             message(f"run {run + 1}, for {runs} undisturbed")
             cases += measured_by(chosen)
             timed = [case for case in cases if case.latency is not None]
-            quiet = [len(undisturbed(found)) for found in by_mode(timed).values()]
-            if run + 1 >= runs and min(quiet, default=runs) >= runs:
+            values = [len(undisturbed(found)) for found in by_mode(timed).values()]
+            if run + 1 >= runs and min(values, default=runs) >= runs:
                 break
     if not cases:
         raise RuntimeError("stopped before a run was done")

@@ -1,6 +1,7 @@
 """Do the floor and the ladder of the cpu give the same answer again, and in time?
 
-    python bench/repeatability.py [--command NAME] [--runs N] [--full] [--quick] [-o FILE]
+    python bench/repeatability.py [--command NAME] [--runs N] [--full] [--quick]
+        [--patience SECONDS] [-o FILE]
 
 Fresh processes of `COMMAND --device cpu --quick` one after the other (--full: with the command's
 default settings). Per row and setting the figure is the largest median over the smallest, less one.
@@ -9,7 +10,8 @@ Targets, on an otherwise idle machine: call_extension 5 %, submit 15 %, every ru
 
 Whether a machine is otherwise idle a guest cannot see: so runs go on until each row with a target
 has ten values (--quick: three, and no default run) beside which no core was slower than at its
-fastest in all runs, and the spread of these stands beside the spread of all.
+fastest in all runs, and the spread of these stands beside the spread of all. With --patience each
+run waits for a quiet moment first.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from common import attempt, finish, message, observed, parser, until_stopped
+from quiet import Quiet, add_patience
 from rows import Row
 
 from ftax_micro import load_result, stats
@@ -71,19 +74,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     options.add_argument("--probe", metavar="NAME[,NAME]", help="only these rows")
     options.add_argument("--command", choices=SERIES, help="only this one (default: both)")
+    add_patience(options)
     args = options.parse_args(argv)
     runs = args.runs or (3 if args.quick else 10)
     rows: list[Row] = []
+    quiet = Quiet(args.patience)
     for series in [SERIES[args.command]] if args.command else SERIES.values():
         name = "--probe" if series is FLOOR else "--rung"
         chosen = [name, args.probe] if args.probe else []
         most = args.most or _MOST * runs
-        what = functools.partial(repeated_runs, runs, chosen, series, most, quick=not args.full)
+        what = functools.partial(
+            repeated_runs, runs, chosen, series, most, quick=not args.full, quiet=quiet
+        )
         rows += attempt(f"runs of {series.command}", what)
         if not args.quick and not args.full:
             what = functools.partial(default_run, chosen, series)
             rows += attempt(f"default run of {series.command}", what)
     settings: dict[str, str | float | int] = {"runs": runs}
+    if args.patience:
+        settings["patience_s"] = args.patience
     return finish("repeatability", rows, args, {**settings, "full": 1} if args.full else settings)
 
 
@@ -94,6 +103,7 @@ def repeated_runs(
     most: int = _MOST,
     *,
     quick: bool = True,
+    quiet: Quiet | None = None,
 ) -> list[Row]:
     """Spread of every row's headline over processes, and how long each of them took.
 
@@ -105,13 +115,15 @@ def repeated_runs(
     how = [*(["--quick"] if quick else []), *chosen]
     with until_stopped():
         while len(walls) < most:
+            if quiet is not None:
+                quiet.wait()
             message(f"run {len(walls) + 1}, for {runs} undisturbed")
             found, wall_s = measured_by(series, *how)
             measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
             walls.append(wall_s)
             if len(walls) >= runs and all(
-                len(quiet) >= runs
-                for name, (_, quiet) in values_of(measured).items()
+                len(undisturbed) >= runs
+                for name, (_, undisturbed) in values_of(measured).items()
                 if series.limit_of(name)
             ):
                 break

@@ -260,6 +260,23 @@ def test_runs_go_on_until_enough_are_undisturbed_or_they_are_stopped(
     assert [each.what for each in row.figures] == ["of all 2"]
 
 
+def test_patience_ends_with_three_quiet_looks_in_a_row_or_when_it_is_over(bench: Any) -> None:
+    quiet, slowed = [1.0, 2.0], [1.0, 2.3]  # each core by its own fastest
+    first = [*[slowed] * 9, quiet]
+    slept: list[float] = []
+
+    def waits(*looks: list[float], patience_s: float = 10.0) -> tuple[bool, int]:
+        left = iter([*first, *looks])
+        slept.clear()
+        script = bench("quiet")
+        return script.Quiet(patience_s, lambda: next(left), slept.append).wait(), len([*left])
+
+    assert waits(quiet, slowed, quiet, quiet, quiet, slowed) == (True, 1)
+    assert slept == [0.5] * 4
+    assert waits(*[slowed] * 20) == (False, 0)
+    assert waits(patience_s=0) == (False, 10)  # nobody looks
+
+
 def test_blocks_turn_the_order_round_and_drop_warm_up(bench: Any) -> None:
     calls: list[str] = []
 
