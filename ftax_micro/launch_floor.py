@@ -8,12 +8,12 @@ import itertools
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli, outputs
 from ftax_micro.errors import ERROR_PREFIX, UsageError
 from ftax_micro.launch_floor_options import build_parser, refuse_measuring
+from ftax_micro.sources import load_shown
 
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
@@ -39,7 +39,7 @@ def command(argv: Sequence[str] | None = None) -> int:
         return _list_rows(args.device)
     show = functools.partial(_show, form=args.format)
     if args.show:
-        result, code = _load(args.show), 0
+        result, code = load_shown(args.show, "launch_floor"), 0
         show(result)
     elif outputs.left_to_another_rank(args.output):
         return 0
@@ -63,15 +63,6 @@ def _verdict(result: Result) -> int:
     if failed:
         cli.message(f"ftax-micro: {failed} of {len(result.measurements)} rows failed")
     return 1 if failed else 0
-
-
-def _load(path: Path) -> Result:
-    from ftax_micro.results import load_result
-
-    result = load_result(path)
-    if result.kind != "launch_floor":
-        raise UsageError(f"{path} is a result of {result.kind}, which has its own --show")
-    return result
 
 
 def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
@@ -136,7 +127,6 @@ def _devices(request: str) -> list[str]:
 def _refuse_untrusted(
     args: argparse.Namespace, selection: Selection, environment: Environment
 ) -> None:
-    from ftax_micro.errors import UsageError
     from ftax_micro.trust import trust_warnings
 
     cpu_only = set(selection.devices) == {"cpu"}  # then nothing of CUDA can disturb

@@ -7,12 +7,12 @@ import contextlib
 import functools
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli, outputs
 from ftax_micro.errors import Interrupted, UsageError
 from ftax_micro.model_latency_options import build_parser, check_options
+from ftax_micro.sources import load_shown
 
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
@@ -36,7 +36,7 @@ def command(argv: Sequence[str] | None = None) -> int:
         return _list_models()
     show = functools.partial(_show, form=args.format)
     if args.show:
-        result, code = _load(args.show), 0
+        result, code = load_shown(args.show, "model_latency"), 0
         show(result)
     elif outputs.left_to_another_rank(args.output):
         return 0
@@ -46,15 +46,6 @@ def command(argv: Sequence[str] | None = None) -> int:
     if failed:
         cli.message(f"ftax-micro: {failed} of {len(result.cases)} cases failed")
     return code or (1 if failed else 0)
-
-
-def _load(path: Path) -> Result:
-    from ftax_micro.results import load_result
-
-    result = load_result(path)
-    if result.kind != "model_latency":
-        raise UsageError(f"{path} is a result of {result.kind}, which has its own --show")
-    return result
 
 
 def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:

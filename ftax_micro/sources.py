@@ -1,4 +1,4 @@
-"""Files given to a command that only computes: results of ours, and traces of profilers."""
+"""Files given to a command: results of ours, and traces of profilers."""
 
 from __future__ import annotations
 
@@ -40,6 +40,19 @@ def load_question(
     own = _floor(floor) if floor else None
     other = _floor(other_floor) if other_floor else None
     return Question(_sources(paths), own, annotation, whole, other)
+
+
+def load_shown(path: Path, kind: str) -> Result:
+    """The result that a command shows again with ``--show``.
+
+    Errors: `UsageError` for one of another `kind`; `UnreadableResultError`.
+    """
+    from ftax_micro.results import load_result
+
+    result = load_result(path)
+    if result.kind != kind:
+        raise UsageError(f"{path} is a result of {result.kind}, which has its own --show")
+    return result
 
 
 def machine_warnings(question: Question) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -50,9 +51,13 @@ def nothing_set_aside() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """pytest-xdist would hand out the files with the most tests first, whatever their order."""
+    """pytest-xdist would hand out the files with the most tests first, whatever their order. And
+    what a shell starts in the background ignores Ctrl-C, as would all that the tests start.
+    """
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
