@@ -55,13 +55,16 @@ def local_ray() -> Iterator[LocalRay]:
     """A cluster of one node, gone in the end with all processes and files."""
     # Sockets lie in it, whose paths must be short.
     with tempfile.TemporaryDirectory(prefix="r", ignore_cleanup_errors=True) as folder:
+        # Ray notes the cluster in a folder of its own as well, and where that is missing it fails.
+        Path(folder, "ray").mkdir()
+        variables = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": folder}
         process = subprocess.Popen(
             [sys.executable, __file__, folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
+            env={**os.environ, **variables},
         )
         with process:
             yield LocalRay(process)
