@@ -5,8 +5,8 @@
 A local Ray cluster of four nodes, made once. Taking turns, from the start of a command to its end:
 
 by hand    four `python -m ftax_micro.launch_floor --device cpu --quick` at the same time, as on
-           four machines, every row sampled for one and the same time: else a row goes on until it
-           is precise, and how long that takes is the chance of a run
+           four machines: the rows of one thread, since the nodes share the cores, each sampled for
+           one and the same time, since until it is precise it may take one run longer than another
 fleet      `python -m ftax_micro.fleet launch_floor` with the same options over the four nodes
 start-up   the same with --resume when all is there already: the cluster found, every node asked
            for its version, results compared, nothing measured
@@ -33,15 +33,16 @@ from ftax_micro import stats
 
 NODES, FEW_NODES = 4, 1
 LIMIT = 1.10
-OPTIONS = ("--device", "cpu", "--quick", "--min-time", "400ms", "--timeout", "400ms")
-# One short row: a try of the script.
-FEW = ("--probe", "call_direct")
+OPTIONS = (
+    *("--device", "cpu", "--quick", "--probe", "call_direct,call_python,call_extension"),
+    *("--min-time", "1s", "--timeout", "1s"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser(__doc__).parse_args(argv)
     nodes, blocks = (FEW_NODES, 1) if args.quick else (NODES, 12)
-    options = [*OPTIONS, *(FEW if args.quick else ())]
+    options = [*OPTIONS, *(("--min-time", "100ms") if args.quick else ())]
     if importlib.util.find_spec("ray") is None:
         why = "Ray is not installed: pip install 'ftax-micro[fleet]'"
         rows = [skipped(name, why) for name in ("overhead", "start-up")]
@@ -114,12 +115,12 @@ def seconds(modules: Sequence[Sequence[str]], folder: Path) -> float:
             [sys.executable, "-m", *module],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": ""},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         for module in modules
     ]
-    ended = [process.communicate()[1] for process in processes]
+    ended = [process.communicate()[0] for process in processes]
     took_s = time.perf_counter() - begin_s
     for process, said in zip(processes, ended, strict=True):
         if process.returncode:
