@@ -36,7 +36,9 @@ def add_patience(options: argparse.ArgumentParser) -> None:
 
 def cores_work() -> list[float]:
     """Seconds of the same work on each core that this process may use, all at the same time."""
-    return _core.host.fixed_work(sorted(os.sched_getaffinity(0)))
+    count = os.cpu_count() or 1
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(count)
+    return _core.host.fixed_work(sorted(allowed))
 
 
 class Quiet:

@@ -173,6 +173,13 @@ def test_what_goes_wrong_is_a_row_with_its_reason(
     assert "Traceback" not in err
 
 
+def test_rows_that_failed_are_counted_where_the_exit_code_is_theirs(command: Command) -> None:
+    code, _, err = command(Told(A=told(*measured(code=1, said="...")), B=told(*measured())))
+    assert code == 1
+    told_last = "2 nodes: 2 measured (1 with rows that failed)"
+    assert err.endswith(f"ftax-micro: {told_last}, in {command.folder}\n")
+
+
 def test_one_node_that_fails_takes_nothing_from_the_others(command: Command) -> None:
     gpus = ("cuda:0", "cuda:1")
     cluster = Told(A=told(*measured()), B=told(*measured("cuda:0"), "it died", devices=gpus))

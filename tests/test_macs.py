@@ -17,6 +17,8 @@ from ftax_micro.models.contract import Shape
 from ftax_micro.models.macs import count_macs, module_macs
 from ftax_micro.models.request import own_spec, parse_model
 from ftax_micro.models.workload import build_workload
+from ftax_micro.orchestration.workload import counts
+from ftax_micro.orchestration.workload.request import WorkloadRequest
 
 if TYPE_CHECKING:
     import torch
@@ -85,6 +87,19 @@ def test_pytorch_s_own_counter_says_the_same(family: str) -> None:
     for in_place in (False, True):
         found = module_macs(workload.module, workload.inputs, in_place=in_place)
         assert 2 * found == counter.get_total_flops()
+
+
+def test_what_is_unknown_where_it_is_is_counted_on_meta(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(*_: object, in_place: bool = False) -> int:
+        raise Skip("no count is known for mkldnn::it")
+
+    monkeypatch.setattr(counts, "counts_soonest_in_place", lambda _seconds: True)
+    monkeypatch.setattr(counts, "module_macs", unknown)
+    request = parse_model(tiny("feed_forward"))
+    asked = WorkloadRequest(request, request.spec.shape)
+    workload = build_workload(request.spec, request.overrides, request.spec.shape)
+    found = counts.count_facts(asked, workload, has_spec=True, forward_s=0.0)
+    assert (found.macs, found.reasons) == (tiny_macs("feed_forward"), {})
 
 
 def test_a_short_forward_is_counted_where_it_is_and_loads_no_compiler() -> None:

@@ -71,4 +71,6 @@ def tally(outcomes: Sequence[Outcome]) -> str:
     ok = sum(each.status == "ok" for each in outcomes)
     rest = [f"{sum(each.status == s for each in outcomes)} {s}" for s in ("failed", "skipped")]
     others = ", ".join(text for text in rest if not text.startswith("0 "))
-    return f"{len(nodes)} nodes: {ok} measured{', ' + others if others else ''}"
+    flawed = sum(each.status == "ok" and bool(each.code) for each in outcomes)
+    but = f" ({flawed} with rows that failed)" if flawed else ""
+    return f"{len(nodes)} nodes: {ok} measured{but}{', ' + others if others else ''}"
