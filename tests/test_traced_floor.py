@@ -266,9 +266,9 @@ def test_dropped_records_are_told(measure: Measure) -> None:
 
 @pytest.mark.parametrize("cupti", ["lose=kernels:3", "lose=calls:3", "untimed=3"])
 def test_launches_that_cannot_be_matched_are_counted(measure: Measure, cupti: str) -> None:
-    found = of_api(
-        rows(measure("begin_to_begin", cupti=cupti), "begin_to_begin", traced=True), "kernel"
-    )
+    """Which ones go missing is chance: of 200 some do."""
+    result = measure("begin_to_begin", cupti=cupti, plan=SMALL)
+    found = of_api(rows(result, "begin_to_begin", traced=True), "kernel")
     wanted_s = (TRACED_CALL_NS + SUBMIT_NS + CHEAP["start_active_ns"]) * 1e-9
     assert value(found) == pytest.approx(wanted_s, abs=2e-9)
     assert found.data is not None
