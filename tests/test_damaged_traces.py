@@ -17,6 +17,7 @@ from ftax_micro.analysis.traces.steps import analyse_steps, whole
 from ftax_micro.errors import UnreadableTraceError
 
 GOOD = trace_text([event for i in range(1, 40) for event in launched(i, i, 1, i + 1, 1)])
+DEEP = 100_000  # levels: more than any Python's parser enters
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ GOOD = trace_text([event for i in range(1, 40) for event in launched(i, i, 1, i 
         (GOOD + b"}", "not valid JSON after byte"),
         (gzip.compress(GOOD)[:-20], "its gzip stream ends in the middle"),
         (gzip.compress(GOOD)[:60] + b"xxxx" + gzip.compress(GOOD)[64:], "damaged gzip"),
-        (b'{"traceEvents": [' + b'{"a":' * 5000 + b"1" + b"}" * 5000 + b"]}", "not valid JSON"),
+        (b'{"traceEvents": [' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"]}", "not valid JSON"),
     ],
 )
 def test_one_error_says_what_is_wrong(raw: bytes, what: str, tmp_path: Path) -> None:
