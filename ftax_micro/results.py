@@ -202,8 +202,10 @@ def check_output(path: Path, *, force: bool) -> None:
         handle, name = new_file_beside(target)
         os.close(handle)
         Path(name).unlink()
-        if target.exists() and not os.access(target, os.W_OK):
-            raise OutputError(f"cannot write {path}: it is read-only")
+        with contextlib.suppress(FileNotFoundError):
+            target.stat()  # of a name that is too long Path.exists says nothing from Python 3.14 on
+            if not os.access(target, os.W_OK):
+                raise OutputError(f"cannot write {path}: it is read-only")
 
 
 def save_result(result: Result, path: str | os.PathLike[str], *, force: bool = False) -> None:

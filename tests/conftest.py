@@ -44,9 +44,7 @@ def imports_set_aside() -> None:
 
 @pytest.fixture
 def nothing_set_aside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The collector as Python starts with it, but that nobody makes it go through all that the tests
-    have imported.
-    """
+    """The collector as Python starts with it, but nobody makes it go through all imports."""
     monkeypatch.setattr(gc, "collect", lambda *_: 0)
     gc.unfreeze()
     yield

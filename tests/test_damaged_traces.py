@@ -17,7 +17,7 @@ from ftax_micro.analysis.traces.steps import analyse_steps, whole
 from ftax_micro.errors import UnreadableTraceError
 
 GOOD = trace_text([event for i in range(1, 40) for event in launched(i, i, 1, i + 1, 1)])
-DEEP = 100_000  # levels: more than any Python's parser enters
+DEEP = 1_000_000  # levels: more than any Python's parser enters
 
 
 @pytest.mark.parametrize(

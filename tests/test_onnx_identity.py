@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import os
@@ -119,8 +120,10 @@ def test_another_version_is_another_identity(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_user_s_own_code_counts_by_its_contents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
+    for name in ("ftax_helper", "ftax_net"):
+        request.addfinalizer(functools.partial(sys.modules.pop, name, None))
     (tmp_path / "ftax_helper.py").write_text("def double(x):\n    return x * 2\n")
     (tmp_path / "ftax_net.py").write_text(
         "import torch\nfrom ftax_helper import double\n"
@@ -135,6 +138,17 @@ def test_a_user_s_own_code_counts_by_its_contents(
     (tmp_path / "ftax_net.py").unlink()
     with pytest.raises(UnidentifiableError, match="ftax_net cannot be read"):
         identify(own(module))
+
+
+def test_modules_that_a_package_made_in_memory_are_that_package_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As PyTorch's remote modules are, once something has imported them."""
+    before = identify(own(Applies(abs)))
+    made = types.ModuleType("made_by_torch")
+    made.__file__ = "<made_by_torch>.py"
+    monkeypatch.setitem(sys.modules, "made_by_torch", made)
+    assert identify(own(Applies(abs))) == before
 
 
 def test_what_cannot_be_compared_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

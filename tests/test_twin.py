@@ -80,9 +80,19 @@ def test_a_width_under_its_common_name_goes_too() -> None:
     assert settings["n_layer"] == 2
 
 
-@pytest.mark.parametrize(("heads", "shared"), [(2, 2), (4, 2)])
-def test_keys_that_heads_share_stay_shared(heads: int, shared: int) -> None:
-    text = f"llama_style@num_attention_heads={8 * heads},num_key_value_heads={8 * shared}"
+@pytest.mark.parametrize(
+    ("text", "heads", "shared"),
+    [
+        ("llama_style", 2, 2),
+        ("llama_style@num_attention_heads=32,num_key_value_heads=32", 2, 2),
+        ("llama_style@num_key_value_heads=4", 4, 2),
+        ("llama_style_decode@num_key_value_heads=1", 2, 1),
+        ("qwen3_style", 4, 2),
+        ("qwen3_style@num_key_value_heads=16", 2, 2),
+        ("qwen3_style_decode@num_key_value_heads=1", 2, 1),
+    ],
+)
+def test_keys_that_heads_share_stay_shared(text: str, heads: int, shared: int) -> None:
     settings, _ = twin_of(parse_model(text), Shape(sequence=8))
     assert (settings["num_attention_heads"], settings["num_key_value_heads"]) == (heads, shared)
 

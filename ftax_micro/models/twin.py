@@ -78,14 +78,23 @@ _SPEECH: Settings = {
 _SOUND = {"audio": 720}
 
 
-# Keys that several heads share are repeated, by operations of their own; those of a single head, or
-# for one other, could be without a copy.
-_GROUPED: Settings = {"num_attention_heads": 2 * _HEADS, "num_key_value_heads": _HEADS}
+def _heads(all_heads: int, key_heads: int) -> Callable[[Overrides, Shape], Settings]:
+    """The twin's heads, where a model has so many by itself.
 
+    Keys that several heads share are repeated by operations of their own, and by a copy unless all
+    share a single one.
+    """
 
-def _grouped_heads(overrides: Overrides, _shape: Shape) -> Settings:
-    heads, shared = (overrides.get(f"num_{each}_heads") for each in ("attention", "key_value"))
-    return {"num_key_value_heads": _HEADS} if heads == shared else _GROUPED
+    def settings(overrides: Overrides, _shape: Shape) -> Settings:
+        heads = overrides.get("num_attention_heads", all_heads)
+        keys = overrides.get("num_key_value_heads", key_heads)
+        if heads == keys:
+            return {"num_key_value_heads": _HEADS}
+        if keys == 1:
+            return {"num_key_value_heads": 1}
+        return {"num_attention_heads": 2 * _HEADS, "num_key_value_heads": _HEADS}
+
+    return settings
 
 
 # Nyströmformer's own defaults, equal: its attention is then the full one.
@@ -129,8 +138,8 @@ _DECODERS = {
         _TOKENS,
         drops=(*_COMMON, "n_inner"),
     ),
-    "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _grouped_heads),
-    "qwen3_style": _Rule({**_TEXT, **_GROUPED, "head_dim": _HEAD}, _TOKENS),
+    "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _heads(12, 12)),
+    "qwen3_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _heads(16, 8)),
 }
 
 _RULES: dict[str, _Rule] = {

@@ -181,8 +181,11 @@ def _code(modules: set[str]) -> set[str]:
 
 
 def _file(module: str) -> Path | None:
+    """Where `module` was read; None for what a package made in memory, in PyTorch's own words
+    ``<_remote_module_non_scriptable>.py``.
+    """
     path = getattr(sys.modules.get(module), "__file__", None)
-    return Path(path) if path else None
+    return Path(path) if path and not path.startswith("<") else None
 
 
 def _installed(module: str) -> bool:
