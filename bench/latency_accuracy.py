@@ -49,8 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ImportError, FtaxError) as error:
         return finish("latency_accuracy", [skipped("model latency", str(error))], args)
     # Short blocks: what a neighbour does to one it mostly does to the next.
-    blocks, seconds = (2, 0.05) if args.quick else (160, 0.25)
-    rounds, round_s = (1, 0.05) if args.quick else (40, 1.0)
+    blocks, seconds = (2, 0.05) if args.quick else (120, 0.1)
+    rounds, round_s = (1, 0.05) if args.quick else (30, 0.5)
     with torch.inference_mode():
         eager = prepared["eager"]
         rows = attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
