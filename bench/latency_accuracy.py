@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from common import attempt, difference, finish, interleave, message, parser, ratio
+from common import attempt, difference, finish, interleave, message, parser, ratio, until_stopped
 from rows import Row, skipped
 
 from ftax_micro import stats
@@ -51,9 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Short blocks: what a neighbour does to one it mostly does to the next.
     blocks, seconds = (2, 0.05) if args.quick else (120, 0.1)
     rounds, round_s = (1, 0.05) if args.quick else (30, 0.5)
-    with torch.inference_mode():
+    rows: list[Row] = []
+    with torch.inference_mode(), until_stopped():
         eager = prepared["eager"]
-        rows = attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
+        rows += attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
         rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))
         rows += attempt("by turns", lambda: by_turns(prepared, blocks // 2, seconds))
         rows += attempt("peers", lambda: against_torch(eager, rounds, round_s))

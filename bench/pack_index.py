@@ -118,7 +118,7 @@ def _made_by(file: PackFile) -> str:
     if file.result is not None:
         return _code(shlex.join(file.result.environment.command))
     if len(file.reports) > 1:
-        return _code("python bench/run_all.py")
+        return "each by " + _code("python bench/NAME.py")
     (report,) = file.reports
     quick = " --quick" if report.quick else ""
     settings = ", ".join(f"{name} {value}" for name, value in report.settings.items())

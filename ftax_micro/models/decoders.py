@@ -91,7 +91,7 @@ def _cached_inputs(module: torch.nn.Module, shape: Shape, overrides: Overrides) 
 
 
 # The published "160M" Llama: what the family's layers cost, in a size that runs anywhere.
-_LLAMA_160M: dict[str, Any] = {
+LLAMA_160M: dict[str, Any] = {
     "hidden_size": 768,
     "num_hidden_layers": 12,
     "num_attention_heads": 12,
@@ -99,7 +99,7 @@ _LLAMA_160M: dict[str, Any] = {
     "intermediate_size": 3072,
     "vocab_size": 32000,
 }
-_QWEN3_600M: dict[str, Any] = {
+QWEN3_600M: dict[str, Any] = {
     "hidden_size": 1024,
     "num_hidden_layers": 28,
     "num_attention_heads": 16,
@@ -111,13 +111,13 @@ _QWEN3_600M: dict[str, Any] = {
 
 SPECS = (
     _decoder("gpt2", "GPT2", {}),
-    _decoder("llama_style", "Llama", _LLAMA_160M),
-    _decoder("qwen3_style", "Qwen3", _QWEN3_600M),
+    _decoder("llama_style", "Llama", LLAMA_160M),
+    _decoder("qwen3_style", "Qwen3", QWEN3_600M),
     _phase("gpt2_prefill", "GPT2", {}, "prefill"),
-    _phase("llama_style_prefill", "Llama", _LLAMA_160M, "prefill"),
-    _phase("qwen3_style_prefill", "Qwen3", _QWEN3_600M, "prefill"),
+    _phase("llama_style_prefill", "Llama", LLAMA_160M, "prefill"),
+    _phase("qwen3_style_prefill", "Qwen3", QWEN3_600M, "prefill"),
     _phase("gpt2_decode", "GPT2", {}, "decode"),
-    _phase("llama_style_decode", "Llama", _LLAMA_160M, "decode"),
-    _phase("qwen3_style_decode", "Qwen3", _QWEN3_600M, "decode"),
+    _phase("llama_style_decode", "Llama", LLAMA_160M, "decode"),
+    _phase("qwen3_style_decode", "Qwen3", QWEN3_600M, "decode"),
     _phase("gpt2_generate", "GPT2", {}, "decode", steps=NEW_TOKENS),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ftax_micro.errors import Skip
 from ftax_micro.models.contract import Override, Overrides, Shape
+from ftax_micro.models.decoders import LLAMA_160M, QWEN3_600M
 from ftax_micro.models.request import ModelRequest
 
 # Two heads of 8: one head's axes may be swapped without a copy, which others need, and GPUs' fused
@@ -78,16 +79,16 @@ _SPEECH: Settings = {
 _SOUND = {"audio": 720}
 
 
-def _heads(all_heads: int, key_heads: int) -> Callable[[Overrides, Shape], Settings]:
-    """The twin's heads, where a model has so many by itself.
+def _heads(given: Settings) -> Callable[[Overrides, Shape], Settings]:
+    """The heads of the twin of a model that is `given` so many.
 
     Keys that several heads share are repeated by operations of their own, and by a copy unless all
     share a single one.
     """
 
     def settings(overrides: Overrides, _shape: Shape) -> Settings:
-        heads = overrides.get("num_attention_heads", all_heads)
-        keys = overrides.get("num_key_value_heads", key_heads)
+        asked = {**given, **overrides}
+        heads, keys = asked["num_attention_heads"], asked["num_key_value_heads"]
         if heads == keys:
             return {"num_key_value_heads": _HEADS}
         if keys == 1:
@@ -138,8 +139,8 @@ _DECODERS = {
         _TOKENS,
         drops=(*_COMMON, "n_inner"),
     ),
-    "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _heads(12, 12)),
-    "qwen3_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _heads(16, 8)),
+    "llama_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _heads(LLAMA_160M)),
+    "qwen3_style": _Rule({**_TEXT, "head_dim": _HEAD}, _TOKENS, _heads(QWEN3_600M)),
 }
 
 _RULES: dict[str, _Rule] = {
