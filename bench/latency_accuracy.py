@@ -6,7 +6,7 @@ A 2-layer BERT of width 128 (`bert_tiny`) at batch 1, one thread, in one process
 
 bare loop     n forwards between two reads of the clock, divided by n
 harness       what our samples of a forward that does nothing are above a bare loop of it
-by turns      each mode by itself against the same mode in blocks that take turns
+by turns      a block that follows another mode's against the one after it, which follows its own
 peers         torch.utils.benchmark over the same forward; the same wall time for both
 
 Targets: ratio to the bare loop 0.98 to 1.02, to be by itself 0.98 to 1.02, harness at most 1 µs a
@@ -27,7 +27,7 @@ from rows import Row, skipped
 
 from ftax_micro import stats
 from ftax_micro.errors import FtaxError
-from ftax_micro.interleaving import ForwardProbe, measure_interleaved
+from ftax_micro.interleaving import Block, ForwardProbe, Watch, measure_interleaved
 from ftax_micro.models.request import parse_model
 from ftax_micro.models.workload import build_workload
 from ftax_micro.modes import MODES
@@ -35,6 +35,9 @@ from ftax_micro.records import Data, Plan
 
 MODEL = "bert_tiny"
 TURNS = ("eager", "torchscript", "onnxruntime")
+AGAIN = ", again"
+# Forwards of a block of `model_latency`, at most.
+PER_BLOCK = 50
 LIMIT = 1.02
 HARNESS_LIMIT_S = 1e-6
 
@@ -56,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         eager = prepared["eager"]
         rows += attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
         rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))
-        rows += attempt("by turns", lambda: by_turns(prepared, blocks // 2, seconds))
+        rows += attempt("by turns", lambda: by_turns(prepared, 2 if args.quick else 150))
         rows += attempt("peers", lambda: against_torch(eager, rounds, round_s))
     settings = {"blocks": blocks, "block_s": seconds, "rounds": rounds, "round_s": round_s}
     return finish("latency_accuracy", rows, args, settings)
@@ -121,24 +124,40 @@ def harness(blocks: int, count: int) -> Row:
     return Row(name="harness cost of a sample", samples=samples, figures=[added])
 
 
-def by_turns(prepared: dict[str, Callable[[], Any]], rounds: int, seconds: float) -> list[Row]:
-    """Medians of each mode among the others against its medians by itself."""
-    ours: dict[str, list[float]] = {mode: [] for mode in prepared}
-    alone: dict[str, list[float]] = {mode: [] for mode in prepared}
-    counts = {mode: max(2, int(seconds / typical(f))) for mode, f in prepared.items()}
+def by_turns(prepared: dict[str, Callable[[], Any]], rounds: int) -> list[Row]:
+    """Medians of each mode's blocks among the others' against those of blocks after its own.
+
+    Every mode takes two turns in succession, AA'BB'CC', then CC'BB'AA' the other way round: the
+    first of the two follows another mode, the second the same. So both are a moment apart.
+    """
     message("by turns and by itself")
-    for _ in range(rounds):
-        together = measured(prepared, samples=max(counts.values()))
-        for mode, forward in prepared.items():
-            ours[mode].append(median(together[mode]))
-            alone[mode].append(median(measured({mode: forward}, samples=counts[mode])[mode]))
-    return [
-        row
-        for mode in prepared
-        for row in two_sided(
-            f"{mode} by turns over by itself", {"ours": ours[mode], "alone": alone[mode]}, "alone"
-        )
-    ]
+    probes = {f"{mode}{turn}": f for mode, f in prepared.items() for turn in ("", AGAIN)}
+    taken = Taken()
+    measure_interleaved(
+        {name: ForwardProbe(forward, pipelined=False) for name, forward in probes.items()},
+        plan_of(rounds * PER_BLOCK),
+        taken,
+    )
+    rows = []
+    for mode in prepared:
+        pairs = list(zip(taken.medians[mode], taken.medians[mode + AGAIN], strict=True))
+        # Each second round goes through the modes the other way round.
+        ordered = [pair if number % 2 == 0 else pair[::-1] for number, pair in enumerate(pairs)]
+        after_other, after_own = map(list, zip(*ordered, strict=True))
+        samples = {"ours": after_other, "by itself": after_own}
+        rows += two_sided(f"{mode} by turns over by itself", samples, "by itself")
+    return rows
+
+
+class Taken(Watch):
+    """The median of each block, by name."""
+
+    def __init__(self) -> None:
+        self.medians: dict[str, list[float]] = {}
+
+    def turn_ends(self, name: str, block: Block) -> None:
+        """Keep the median of `block`."""
+        self.medians.setdefault(name, []).append(float(np.median(block.latency)))
 
 
 def against_torch(forward: Callable[[], Any], rounds: int, seconds: float) -> list[Row]:
@@ -182,7 +201,16 @@ def measured(
     forwards: dict[str, Callable[[], Any]], *, samples: int, pipelined: bool = True
 ) -> dict[str, Data]:
     """Latencies as model_latency takes them, so many samples of each."""
-    plan = Plan(
+    probes = {
+        name: ForwardProbe(forward, pipelined=pipelined) for name, forward in forwards.items()
+    }
+    found = measure_interleaved(probes, plan_of(samples))
+    return {name: each.latency for name, each in found.items()}
+
+
+def plan_of(samples: int) -> Plan:
+    """So many samples of each, however long they take."""
+    return Plan(
         min_samples=samples,
         max_samples=samples,
         min_time_s=0.0,
@@ -190,10 +218,6 @@ def measured(
         half_width=0.0,
         quick=True,
     )
-    probes = {
-        name: ForwardProbe(forward, pipelined=pipelined) for name, forward in forwards.items()
-    }
-    return {name: each.latency for name, each in measure_interleaved(probes, plan).items()}
 
 
 @functools.cache

@@ -9,14 +9,16 @@ Targets, on an otherwise idle machine: call_extension 5 %, submit 15 %, every ru
 5 %; a quick run within 5 s (ladder: 10 s), a default run within 60 s, all included.
 
 Whether a machine is otherwise idle a guest cannot see: so runs go on until each row with a target
-has ten values (--quick: three, and no default run) beside which no core was slower than at its
-fastest in all runs, and the spread of these stands beside the spread of all. With --patience each
-run waits for a quiet moment first.
+has ten values (--quick: three, and no default run) of undisturbed samples, beside which no core was
+slower than at its fastest in all runs. Where few such samples leave a value uncertain by more than
+a third of the spread that it may have, it does not count. The target is for the first ten that do;
+the spread of all stands beside it. With --patience each run waits for a quiet moment first.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import subprocess
 import sys
 import tempfile
@@ -32,7 +34,7 @@ from quiet import Quiet, add_patience
 from rows import Row
 
 from ftax_micro import load_result, stats
-from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
+from ftax_micro.analysis.core_speed import undisturbed
 from ftax_micro.analysis.summary import setting_text
 from ftax_micro.records import Data, Measurement
 
@@ -61,6 +63,9 @@ LADDER = Series("dispatch_ladder", 10.0, others=0.05)
 SERIES = {each.command: each for each in (FLOOR, LADDER)}
 # Times as many runs as values are wanted, unless --most says otherwise.
 _MOST = 4
+# A value's interval has to lie within this share of the spread that is allowed, to either side.
+_CERTAIN = 1 / 3
+_RESAMPLES = 200
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -107,8 +112,8 @@ def repeated_runs(
 ) -> list[Row]:
     """Spread of every row's headline over processes, and how long each of them took.
 
-    Goes on until every row with a target has `runs` values beside which no core was slower than at
-    its fastest in all runs, or `most` runs are done.
+    Goes on until every row with a target has `runs` values of undisturbed samples, or `most` runs
+    are done.
     """
     measured: list[Measurement] = []
     walls: list[float] = []
@@ -122,16 +127,16 @@ def repeated_runs(
             measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
             walls.append(wall_s)
             if len(walls) >= runs and all(
-                len(undisturbed) >= runs
-                for name, (_, undisturbed) in values_of(measured).items()
+                len(quiet) >= runs
+                for name, (_, quiet) in values_of(measured, series).items()
                 if series.limit_of(name)
             ):
                 break
     if not walls:
         raise RuntimeError("stopped before a run was done")
     rows = [
-        spread_row(name, *values, series.limit_of(name))
-        for name, values in values_of(measured).items()
+        spread_row(name, *values, runs, series.limit_of(name))
+        for name, values in values_of(measured, series).items()
     ]
     typical = observed(
         "median", float(np.median(walls)), "s", series.quick_s if quick else series.default_s
@@ -145,30 +150,37 @@ def repeated_runs(
     return [*rows, wall]
 
 
-def values_of(measured: Sequence[Measurement]) -> dict[str, tuple[list[float], list[float]]]:
-    """By row: the headlines of all runs, and of those beside which no core was slowed."""
+def values_of(
+    measured: Sequence[Measurement], series: Series
+) -> dict[str, tuple[list[float], list[float]]]:
+    """By row: the headlines of all runs, and those of undisturbed samples that are certain."""
     values: dict[str, tuple[list[float], list[float]]] = {}
-    for each, slowdown in zip(measured, slowdowns(measured), strict=True):
+    for each, quiet_data in zip(measured, undisturbed(measured), strict=True):
         if each.data is None or each.data.unit != "s":
             continue
-        every, quiet = values.setdefault(
-            f"{each.name} {setting_text(each.setting)}".strip(), ([], [])
-        )
-        every.append(headline(each.data))
-        if not slowed_verdict(slowdown):
-            quiet.append(every[-1])
+        name = f"{each.name} {setting_text(each.setting)}".strip()
+        every, quiet = values.setdefault(name, ([], []))
+        every.append(headline(each.data).value)
+        if quiet_data is not None:
+            found = headline(quiet_data)
+            most = _CERTAIN * (series.limit_of(name) or math.inf)
+            if found.half_width is not None and found.half_width <= most:
+                quiet.append(found.value)
     return values
 
 
 def spread_row(
-    name: str, every: list[float], quiet: list[float], limit: float | None = None
+    name: str, every: list[float], quiet: list[float], runs: int, limit: float | None = None
 ) -> Row:
-    """Largest over smallest, less one: undisturbed, and of all."""
+    """Largest over smallest, less one: of the first `runs` undisturbed, and of more."""
     figures = []
     if len(quiet) > 1:
+        first = quiet[:runs]
         figures.append(
-            observed(f"spread of {len(quiet)} undisturbed", spread(quiet), "fraction", limit)
+            observed(f"spread of {len(first)} undisturbed", spread(first), "fraction", limit)
         )
+    if len(quiet) > runs:
+        figures.append(observed(f"of all {len(quiet)} undisturbed", spread(quiet), "fraction"))
     figures.append(observed(f"of all {len(every)}", spread(every), "fraction"))
     return Row(name=name, samples={"ours": quiet or every, "all": every}, figures=figures)
 
@@ -205,13 +217,14 @@ def measured_by(series: Series, *options: str) -> tuple[list[Measurement], float
         return [*result.measurements, *result.rungs], wall_s
 
 
-def headline(data: Data) -> float:
+def headline(data: Data) -> stats.Estimate:
     """The row's median or slope, seconds."""
     if data.estimate == "median":
-        return stats.median_interval(data.samples).value
+        return stats.median_interval(data.samples)
     counts = [level.count for level in data.levels]
-    line = stats.slope_interval(counts, [level.samples_s for level in data.levels], resamples=1)
-    return float((line.slope if data.estimate == "slope" else line.intercept).value)
+    levels = [level.samples_s for level in data.levels]
+    line = stats.slope_interval(counts, levels, resamples=_RESAMPLES)
+    return line.slope if data.estimate == "slope" else line.intercept
 
 
 if __name__ == "__main__":

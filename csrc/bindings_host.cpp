@@ -39,7 +39,8 @@ void register_handoff(py::module_& host) {
              Release())
         .def("launch_sync", &HandOff::launch_sync, py::arg("shots"), py::arg("idle_ns"), Release())
         .def("launch_rate", &HandOff::launch_rate, py::arg("count"), Release())
-        .def("queue_knee", &HandOff::queue_knee, py::arg("hold_ns"), Release());
+        .def("queue_knee", &HandOff::queue_knee, py::arg("hold_ns"), Release())
+        .def("glance", &HandOff::glance, Release());
     py::class_<Team>(host, "Team", "Persistent threads for empty parallel regions.")
         .def(py::init<const std::vector<int>&, Wait>(), py::arg("cores"), py::arg("wait"),
              Release())
@@ -57,6 +58,7 @@ void register_host(py::module_& module) {
              py::call_guard<py::gil_scoped_release>());
     host.def("fixed_work", &fixed_work, py::arg("cores"), py::call_guard<py::gil_scoped_release>(),
              "Seconds per round of a fixed piece of work on these cores at the same time.");
+    host.def("glance", &glance, "The same where the calling thread runs, by a glance.");
     host.def("allowed_cores", &allowed_cores, "Cores this process may use; empty if unknown.");
     register_host_calls(host);
     register_handoff(host);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kRounds = 5'000;
 constexpr std::size_t kRepeats = 15;
+constexpr std::size_t kGlances = 3;
 // A core that has just run wide vector instructions (a library's sort, say) clocks lower for some
 // 0.7 ms: its own doing, and no neighbour's.
 constexpr std::int64_t kSettleNs = 1'000'000;
@@ -36,26 +37,35 @@ std::uint64_t work(std::uint64_t rounds) {
     return a + b + c + d + e + f;
 }
 
+// Seconds per round: the median of `Repeats` goes.
+template <std::size_t Repeats>
+double median_work() {
+    std::array<std::int64_t, Repeats> took{};
+    volatile std::uint64_t result = 0;
+    for (auto& each : took) {
+        const std::int64_t begin = now_ns();
+        result = work(kRounds);
+        each = now_ns() - begin;
+    }
+    static_cast<void>(result);
+    std::nth_element(took.begin(), took.begin() + Repeats / 2, took.end());
+    return seconds(took[Repeats / 2]) / static_cast<double>(kRounds);
+}
+
 double work_on(int core, std::atomic<std::size_t>& missing) {
     const PinGuard pin(core);
     --missing;
     while (missing != 0) std::this_thread::yield();
-    std::array<std::int64_t, kRepeats> took{};
     volatile std::uint64_t result = 0;
     const std::int64_t settled = now_ns() + kSettleNs;
     while (now_ns() < settled) result = work(kRounds);
-    for (auto& each : took) {
-        const std::int64_t begin = now_ns();
-        result = work(kRounds);
-        const std::int64_t end = now_ns();
-        each = end - begin;
-    }
     static_cast<void>(result);
-    std::nth_element(took.begin(), took.begin() + kRepeats / 2, took.end());
-    return seconds(took[kRepeats / 2]) / static_cast<double>(kRounds);
+    return median_work<kRepeats>();
 }
 
 }  // namespace
+
+double glance() { return median_work<kGlances>(); }
 
 std::vector<double> fixed_work(const std::vector<int>& cores) {
     if (cores.empty()) return {};

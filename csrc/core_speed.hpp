@@ -6,7 +6,9 @@
 //   wrong:  trust the load average                (it counts this system's own threads only)
 //   wrong:  one core at a time                    (two guests' cores may be one physical core's two
 //                                                  threads today, and alone each is fast)
-//   right:  the same work before and after a row, set against the fastest seen in the run
+//   wrong:  before and after a row alone          (a neighbour comes and goes within milliseconds)
+//   right:  the same work before and after a row and by glances in between, set against the fastest
+//           seen in the run
 // The work keeps a core's arithmetic units busy, because that is what a neighbour takes away; a
 // chain of dependent operations would hardly notice one. Caveat: what disturbs a whole run alike
 // cannot be seen by comparing its rows.
@@ -20,5 +22,10 @@ namespace ftax {
 // at the same time, so that cores which turn out to share a physical one take from each other what
 // they could take from a row; the median of some repetitions, 1.1 ms in all.
 std::vector<double> fixed_work(const std::vector<int>& cores);
+
+// Seconds per round of the fixed work where the calling thread runs, by a glance of some 7 us that
+// fits between two bursts of a row; for a core that has run no wide vector instructions just
+// before.
+double glance();
 
 }  // namespace ftax

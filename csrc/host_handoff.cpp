@@ -5,6 +5,7 @@
 
 #include "affinity.hpp"
 #include "clock.hpp"
+#include "core_speed.hpp"
 
 namespace ftax {
 
@@ -13,8 +14,10 @@ namespace {
 // No task may hold the worker longer, whatever happens to the host.
 constexpr std::int64_t kHoldDeadlineNs = 1'000'000'000;
 constexpr double kKneeFactor = 100.0;
-// Enough that a median over them says little about any one; few enough to stay in a core's cache.
-constexpr std::size_t kRings = 16;
+// Enough that a median over them says little about any one (one ring's hand-over may cost half as
+// much again as another's); few enough to stay in a core's second-level cache, 16 KiB each. A
+// prime, so that every size of burst, whatever its place in a round, meets all of them.
+constexpr std::size_t kRings = 61;
 
 void spin_until(std::int64_t deadline_ns) {
     while (now_ns() < deadline_ns) relax();
@@ -232,6 +235,21 @@ std::int64_t HandOff::queue_knee(std::int64_t hold_ns) {
         }
     }
     return -1;
+}
+
+std::array<double, 2> HandOff::glance() {
+    const PinGuard pin(host_core_);
+    drain();
+    released_ = false;
+    push({[](HandOff& self, std::int64_t) {
+              self.released_.store(true, std::memory_order_release);
+              self.worker_work_s_ = ftax::glance();
+          },
+          0});
+    while (!released_.load(std::memory_order_acquire)) relax();  // the worker begins
+    const double host_s = ftax::glance();
+    drain();
+    return {host_s, worker_work_s_.load()};
 }
 
 }  // namespace ftax

@@ -10,6 +10,7 @@
 // is part of what is measured.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -57,6 +58,10 @@ class HandOff {
     // times the median; -1 where none did.
     std::int64_t queue_knee(std::int64_t hold_ns);
 
+    // Seconds per round of the fixed work (core_speed.hpp) by a glance at the host's core and the
+    // worker's, both at the same time.
+    std::array<double, 2> glance();
+
     bool pinned() const { return worker_pinned_.load(); }
 
   private:
@@ -83,6 +88,7 @@ class HandOff {
     std::int64_t stalls_ = 0;
     alignas(kCacheLine) std::atomic<std::int64_t> first_stamp_{0};
     std::atomic<std::int64_t> last_stamp_{0};
+    std::atomic<double> worker_work_s_{0};
     std::atomic<bool> released_{false};
     std::atomic<bool> host_waits_{false};
     std::atomic<bool> stop_{false};

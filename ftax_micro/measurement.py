@@ -10,7 +10,7 @@ Three shapes of probe cover everything that is measured here:
 Each returns `Data`: all raw values, warm-up apart, with the reason why sampling ended.
 `Interrupted` (Ctrl-C, SIGTERM) ends sampling early: what was taken is returned with that reason,
 and only where nothing was taken yet does it propagate. Whoever measures row after row asks for its
-flag in between.
+flag in between. With a `glance` the speed of the cores is kept beside the samples (`glances`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 
 from ftax_micro import stats
 from ftax_micro.errors import FtaxError, Interrupted
+from ftax_micro.glances import Glance, Glances
 from ftax_micro.records import ClockFacts, Data, Estimate, Level, Plan, StopReason
 from ftax_micro.stopping import StoppingCriterion
 
@@ -73,7 +74,13 @@ def calibrate(probe: LoopProbe, clock: ClockFacts, target_s: float = _TARGET_SAM
     raise ResolutionError("the operation takes no measurable time however often it is repeated")
 
 
-def measure(probe: LoopProbe, plan: Plan, clock: ClockFacts, loops: int | None = None) -> Data:
+def measure(
+    probe: LoopProbe,
+    plan: Plan,
+    clock: ClockFacts,
+    loops: int | None = None,
+    glance: Glance | None = None,
+) -> Data:
     """Samples of a looped probe, in seconds per operation.
 
     `loops` fixes the operations inside one sample; by default they are calibrated. Errors:
@@ -81,13 +88,18 @@ def measure(probe: LoopProbe, plan: Plan, clock: ClockFacts, loops: int | None =
     sample); `Interrupted` before the first sample; what the probe raises.
     """
     count = loops or calibrate(probe, clock)
-    sampling = _Sampling([lambda: [probe(count) / count]], plan, _median_half_width(plan))
+    draws = [lambda: [probe(count) / count]]
+    sampling = _Sampling(draws, plan, _median_half_width(plan), glance)
     sampling.run()
     return _median_data(sampling, count, MIN_LOOPED_TICKS if count > 1 else MIN_SHOT_TICKS, clock)
 
 
 def measure_shots(
-    probe: ShotProbe, plan: Plan, clock: ClockFacts, per_draw: int | None = None
+    probe: ShotProbe,
+    plan: Plan,
+    clock: ClockFacts,
+    per_draw: int | None = None,
+    glance: Glance | None = None,
 ) -> Data:
     """Single-shot samples, each in seconds, `per_draw` at a time.
 
@@ -96,7 +108,7 @@ def measure_shots(
     when nothing but censored shots came back; `Interrupted` before the first sample.
     """
     number = per_draw or min(_SHOTS_PER_DRAW, plan.min_samples)
-    sampling = _Sampling([lambda: probe(number)], plan, _median_half_width(plan))
+    sampling = _Sampling([lambda: probe(number)], plan, _median_half_width(plan), glance)
     sampling.run()
     return _median_data(sampling, 1, MIN_SHOT_TICKS, clock)
 
@@ -145,6 +157,7 @@ def measure_slope(
     plan: Plan,
     clock: ClockFacts,
     estimate: Estimate = "slope",
+    glance: Glance | None = None,
 ) -> Data:
     """Bursts of every count, interleaved, until the slope (or intercept) is known well enough.
 
@@ -153,7 +166,7 @@ def measure_slope(
     `ResolutionError` where the longest burst is under 100 ticks; `ValueError` for fewer than two
     distinct counts; `Interrupted` before every count has a burst.
     """
-    return measure_levels(lambda count: [probe(count)], counts, plan, clock, estimate)
+    return measure_levels(lambda count: [probe(count)], counts, plan, clock, estimate, glance)
 
 
 def measure_levels(
@@ -162,8 +175,10 @@ def measure_levels(
     plan: Plan,
     clock: ClockFacts,
     estimate: Estimate = "slope",
+    glance: Glance | None = None,
 ) -> Data:
-    """As `measure_slope`, for a probe that yields several bursts of one count at a time.
+    """As `measure_slope`, for a probe that yields several bursts of one count at a time, as many of
+    each count.
 
     For operations whose size is expensive to change, such as a graph of `count` nodes.
     """
@@ -174,7 +189,7 @@ def measure_levels(
         line = stats.slope_interval(counts, series, plan.confidence, resamples=_LOOK_RESAMPLES)
         return (line.intercept if estimate == "intercept" else line.slope).half_width
 
-    sampling = _Sampling([partial(probe, count) for count in counts], plan, half_width)
+    sampling = _Sampling([partial(probe, count) for count in counts], plan, half_width, glance)
     sampling.run()
     longest_s = max(float(np.median(samples)) for samples in sampling.series)
     _refuse_short(longest_s, MIN_LOOPED_TICKS, clock)
@@ -185,6 +200,7 @@ def measure_levels(
         levels=[Level(count=count, samples_s=samples) for count, samples in pairs],
         warmup=sampling.warmup,
         elapsed_s=sampling.elapsed_s,
+        core_speeds=sampling.glances.speeds(),
     )
 
 
@@ -209,9 +225,14 @@ class _Sampling:
     """
 
     def __init__(
-        self, draws: Sequence[_Draw], plan: Plan, half_width: Callable[[_Series], float | None]
+        self,
+        draws: Sequence[_Draw],
+        plan: Plan,
+        half_width: Callable[[_Series], float | None],
+        glance: Glance | None,
     ) -> None:
         self._draws, self._plan, self._half_width = draws, plan, half_width
+        self.glances = Glances(glance)
         self.series: _Series = [[] for _ in draws]
         self.warmup: list[float] = []
         self.censored = 0
@@ -224,14 +245,17 @@ class _Sampling:
         begin_s = time.perf_counter()
         criterion = StoppingCriterion(self._plan, lambda: self._half_width(self.series))
         try:
+            self.glances.take(0)
             for order in self._orders():
                 taken = self._round(order, self.series)
+                self.glances.take_if_due(len(self.series[0]))
                 self._pace(begin_s)
                 self.elapsed_s = time.perf_counter() - begin_s
                 criterion.add(taken, self.elapsed_s)
                 if criterion.is_finished():
                     break
             self.reason = criterion.reason or "interrupted"
+            self.glances.take(len(self.series[0]))
         except Interrupted:
             if not all(self.series):
                 raise
@@ -296,6 +320,7 @@ def _median_data(sampling: _Sampling, loops: int, ticks: int, clock: ClockFacts)
         warmup=sampling.warmup,
         censored=sampling.censored,
         elapsed_s=sampling.elapsed_s,
+        core_speeds=sampling.glances.speeds(),
     )
 
 

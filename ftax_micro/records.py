@@ -74,6 +74,19 @@ class Level(Record, frozen=True, kw_only=True):
     samples_s: list[float]
 
 
+class CoreSpeeds(Record, frozen=True, kw_only=True):
+    """How fast the cores that a row uses were, from one end of its sampling to the other.
+
+    `work_s` has for each core seconds per round of the fixed work (`DeviceState.fixed_work_s`), one
+    value per glance; `samples` says how many samples (bursts of each level) were taken between a
+    glance and the next, so that it has one value less. What an interruption left behind the last
+    glance is in none.
+    """
+
+    work_s: dict[str, list[float]]
+    samples: list[int]
+
+
 class Data(Record, frozen=True, kw_only=True):
     """All values of one probe and why sampling stopped.
 
@@ -81,6 +94,7 @@ class Data(Record, frozen=True, kw_only=True):
     count where `unit` is ``"count"``), or the slope or intercept of `levels` (seconds per
     operation, seconds). `warmup` holds the values taken first and kept apart. `loops` is the number
     of operations inside one sample. `censored` counts shots whose value could not be observed.
+    `core_speeds` is None where nobody looked at the cores in between.
     """
 
     estimate: Estimate
@@ -92,6 +106,7 @@ class Data(Record, frozen=True, kw_only=True):
     warmup: list[float] = []
     censored: int = 0
     elapsed_s: float = 0.0
+    core_speeds: CoreSpeeds | None = None
 
 
 class Correction(Record, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from itertools import chain
 
 import msgspec
 
-from ftax_micro.records import Case, Data, DevicePass, Measurement, Roofline
+from ftax_micro.records import Case, CoreSpeeds, Data, DevicePass, Measurement, Roofline
 
 # No time in seconds and no count comes near; sums of a few of them stay finite.
 _ABSURD = 1e15
@@ -98,6 +98,10 @@ def _check_data(data: Data, path: str) -> None:
         for position, level in enumerate(data.levels):
             _check_numbers([level.count], f"{path}.levels[{position}].count")
             _check_numbers(level.samples_s, f"{path}.levels[{position}].samples_s")
+    if data.core_speeds is not None:
+        taken = [data.samples, *[level.samples_s for level in data.levels]]
+        most = min(map(len, filter(None, taken)), default=0)
+        _check_core_speeds(data.core_speeds, most, f"{path}.core_speeds")
     if data.estimate == "median":
         if not data.samples:
             raise invalid("A median needs samples", f"{path}.samples")
@@ -107,6 +111,20 @@ def _check_data(data: Data, path: str) -> None:
     for position, level in enumerate(data.levels):
         if not level.samples_s:
             raise invalid("A level needs samples", f"{path}.levels[{position}].samples_s")
+
+
+def _check_core_speeds(speeds: CoreSpeeds, most: int, path: str) -> None:
+    """One glance more than stretches between them, on every core; `most` samples in them all."""
+    if not speeds.work_s or not speeds.samples:
+        raise invalid("Expected two glances at a core at least", path)
+    for core, works_s in speeds.work_s.items():
+        if len(works_s) != len(speeds.samples) + 1:
+            raise invalid("Expected a value for each glance", f"{path}.work_s[{core!r}]")
+        _check_numbers(works_s, f"{path}.work_s[{core!r}]")
+        if min(works_s) <= 0:
+            raise invalid("No work takes no time", f"{path}.work_s[{core!r}]")
+    if min(speeds.samples) < 0 or sum(speeds.samples) > most:
+        raise invalid(f"Expected {most} samples between the glances", f"{path}.samples")
 
 
 def _numbers_of(data: Data) -> Iterator[float]:

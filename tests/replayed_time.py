@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from ftax_micro import measurement
+from ftax_micro import glances, measurement
 from ftax_micro.errors import Interrupted
 from ftax_micro.records import ClockFacts, Plan
 
@@ -41,6 +41,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     fake = Clock()
     monkeypatch.setattr(measurement, "time", fake)
+    monkeypatch.setattr(glances, "time", fake)
     return fake
 
 

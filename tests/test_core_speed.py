@@ -5,14 +5,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
-from ftax_micro.analysis.core_speed import CODE, slowdowns, slowed_verdict
-from ftax_micro.analysis.summary import summarise
+from ftax_micro.analysis.core_speed import CODE, slowdowns, slowed_verdict, undisturbed
+from ftax_micro.analysis.summary import summarise, with_undisturbed
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.placed import placed
-from ftax_micro.records import Data, DeviceState, FactValue, Measurement, Plan, Setting
+from ftax_micro.records import (
+    CoreSpeeds,
+    Correction,
+    Data,
+    DeviceState,
+    FactValue,
+    Level,
+    Measurement,
+    Plan,
+    Setting,
+)
+from ftax_micro.result_rules import check_measurement
 
 DATA = Data(estimate="median", stop_reason="interval", samples=[1e-6] * 20)
 
@@ -69,6 +82,116 @@ def test_a_summary_carries_the_worst_of_its_processes() -> None:
     (summary,) = summarise(rows, Plan())
     assert summary.slowdown == pytest.approx(1.5)
     assert [verdict.code for verdict in summary.verdicts] == [CODE]
+
+
+# Watched between samples
+
+
+def watched(works: dict[str, list[float]], stretches: list[int], data: Data) -> Measurement:
+    speeds = CoreSpeeds(work_s=works, samples=stretches)
+    return replace(measured({"0": 1e-9}, {"0": 1e-9}), data=replace(data, core_speeds=speeds))
+
+
+def samples_of(*parts: tuple[float, int]) -> Data:
+    samples = [value for value, number in parts for _ in range(number)]
+    return Data(estimate="median", stop_reason="interval", samples=samples)
+
+
+def test_a_watched_row_is_as_slow_as_a_core_was_beside_its_median_sample() -> None:
+    works = {"0": [1e-9, 1e-9, 3e-9, 3e-9]}
+    most_quiet = watched(works, [60, 10, 20], samples_of((1e-6, 90)))
+    most_slow = watched(works, [30, 10, 50], samples_of((1e-6, 90)))
+    assert slowdowns([most_quiet, most_slow]) == pytest.approx([1.0, 3.0])
+
+
+def test_any_core_of_a_watched_row_can_slow_it_and_a_glance_sets_the_mark() -> None:
+    row = watched({"0": [1e-9, 1e-9], "1": [2e-9, 2e-9]}, [40], samples_of((1e-6, 40)))
+    faster = watched({"1": [0.5e-9, 2e-9]}, [40], samples_of((1e-6, 40)))
+    assert slowdowns([row]) == pytest.approx([1.0])
+    assert slowdowns([row, faster]) == pytest.approx([4.0, 4.0])
+
+
+def test_undisturbed_samples_lie_between_two_quiet_glances() -> None:
+    works = {"0": [1e-9, 1.05e-9, 2e-9, 1e-9, 1e-9]}
+    data = samples_of((1e-6, 30), (2e-6, 20), (3e-6, 20), (1.5e-6, 10), (9e-6, 5))
+    (found,) = undisturbed([watched(works, [30, 20, 20, 10], data)])
+    assert found is not None
+    assert found.samples == [1e-6] * 30 + [1.5e-6] * 10  # the last five nobody watched
+
+
+def test_bursts_of_every_level_are_left_out_alike() -> None:
+    works = {"0": [1e-9, 1e-9, 2e-9]}
+    levels = [Level(count=n, samples_s=[n * 1e-6] * 35 + [n * 1e-3] * 35) for n in (1, 2)]
+    data = Data(estimate="slope", stop_reason="interval", levels=levels)
+    (found,) = undisturbed([watched(works, [35, 35], data)])
+    assert found is not None
+    assert [level.samples_s for level in found.levels] == [[1e-6] * 35, [2e-6] * 35]
+
+
+def test_where_too_little_is_left_nothing_is_said() -> None:
+    works = {"0": [1e-9, 1e-9, 2e-9]}
+    assert undisturbed([watched(works, [29, 61], samples_of((1e-6, 90)))]) == [None]
+
+
+def test_data_that_nothing_disturbed_is_left_as_it_is() -> None:
+    row = watched({"0": [1e-9, 1e-9]}, [40], samples_of((1e-6, 40)))
+    unwatched = measured({"0": 1e-9}, {"0": 1e-9})
+    slowed = measured({"0": 2e-9}, {"0": 1e-9})
+    unknown = measured(None, None)
+    found = undisturbed([row, unwatched, slowed, unknown])
+    assert found[0] is row.data
+    assert found[1] is unwatched.data
+    assert found[2] is None
+    assert found[3] is unknown.data
+
+
+def test_a_row_tells_what_its_undisturbed_samples_give_less_its_corrections() -> None:
+    works = {"0": [1e-9, 1e-9, 2e-9]}
+    row = watched(works, [40, 50], samples_of((3e-6, 40), (8e-6, 50)))
+    taken_off = Correction(name="entry", value_s=1e-6, low_s=1e-6, high_s=1e-6, source="test")
+    rows = [replace(row, corrections=[taken_off])]
+    (told,) = with_undisturbed(summarise(rows), rows, 0.95)
+    assert told.value == pytest.approx(7e-6)
+    assert told.undisturbed is not None
+    assert told.undisturbed.value == pytest.approx(2e-6)
+    assert [each.code for each in told.verdicts] == [CODE]
+
+
+def test_a_row_without_a_disturbance_tells_nothing_twice() -> None:
+    rows = [watched({"0": [1e-9, 1e-9]}, [40], samples_of((1e-6, 40)))]
+    (told,) = with_undisturbed(summarise(rows), rows, 0.95)
+    assert told.undisturbed is None
+
+
+def test_processes_of_a_row_are_joined_undisturbed_too() -> None:
+    works = {"0": [1e-9, 1e-9, 2e-9]}
+    rows = [
+        replace(watched(works, [40, 50], samples_of((value, 40), (9e-6, 50))), process=number)
+        for number, value in enumerate([1e-6, 2e-6, 4e-6])
+    ]
+    (told,) = with_undisturbed(summarise(rows), rows, 0.95)
+    assert told.undisturbed is not None
+    assert told.undisturbed.value == pytest.approx(2e-6)
+
+
+@pytest.mark.parametrize(
+    ("works", "stretches", "complaint"),
+    [
+        ({}, [], "two glances"),
+        ({"0": [1e-9]}, [], "two glances"),
+        ({"0": [1e-9, 1e-9]}, [20, 20], "each glance"),
+        ({"0": [1e-9, 1e-9], "1": [1e-9]}, [20], "each glance"),
+        ({"0": [1e-9, 0.0]}, [20], "takes no time"),
+        ({"0": [1e-9, float("nan")]}, [20], "Not a number"),
+        ({"0": [1e-9] * 3}, [20, -1], "samples between"),
+        ({"0": [1e-9, 1e-9]}, [21], "samples between"),
+    ],
+)
+def test_a_file_whose_glances_make_no_sense_is_refused(
+    works: dict[str, list[float]], stretches: list[int], complaint: str
+) -> None:
+    with pytest.raises(msgspec.ValidationError, match=complaint):
+        check_measurement(watched(works, stretches, DATA))
 
 
 def test_fixed_work_takes_time_on_any_core_and_leaves_the_thread_where_it_was() -> None:

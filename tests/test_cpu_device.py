@@ -150,7 +150,7 @@ def test_all_rows_of_the_anatomy_are_there(device: CpuDevice) -> None:
 def known_rows() -> list[FloorRow]:
     """The rows of a machine with two cores, without opening anything."""
     pair = Topology((0, 1))
-    return [*call_rows(CLOCK), *handoff_rows(CLOCK, pair), *parallel_rows(CLOCK, pair)]
+    return [*call_rows(CLOCK, None), *handoff_rows(CLOCK, pair), *parallel_rows(CLOCK, pair)]
 
 
 def default_points() -> list[tuple[str, Setting]]:
@@ -261,6 +261,9 @@ class ToldWorker:
 
     def launch_rate(self, count: int) -> Any:
         return SimpleNamespace(total_s=count * 1e-6, stalls=self._stalls)
+
+    def glance(self) -> list[float]:
+        return [1e-9, 1e-9]
 
 
 def told_row(monkeypatch: pytest.MonkeyPatch, name: str, worker: ToldWorker) -> FloorRow:

@@ -26,7 +26,7 @@ from ftax_micro.analysis.comparing.comparison import Comparison, compare_results
 from ftax_micro.analysis.floor.view import FloorView, floor_view
 from ftax_micro.errors import UnknownNameError
 from ftax_micro.findings import Finding, FindingStatus
-from ftax_micro.records import Plan, Verdict
+from ftax_micro.records import CoreSpeeds, Plan, Verdict
 from ftax_micro.registry import Registry
 from ftax_micro.reporters import COMPARISON_REPORTERS, DIAGNOSIS_REPORTERS, FLOOR_REPORTERS
 from ftax_micro.results import Result, decode_result
@@ -326,3 +326,35 @@ def test_every_format_opens_and_an_unknown_one_suggests_the_nearest(registry: Re
     assert all(map(callable, reporters))
     with pytest.raises(UnknownNameError, match="unknown format 'jsn'; did you mean json"):
         registry.open("jsn")
+
+
+# A row beside which a core was slow for a while
+
+
+def disturbed(quiet: int, slow: int) -> Result:
+    """A row with so many samples of 1 µs, then so many of 4 µs beside a slow core."""
+    samples = [1e-6] * quiet + [4e-6] * slow
+    speeds = CoreSpeeds(work_s={"0": [1e-9, 1e-9, 2e-9]}, samples=[quiet, slow])
+    told = row("launch_sync", samples, setting=dict(SPIN))
+    assert told.data is not None
+    data = msgspec.structs.replace(told.data, core_speeds=speeds)
+    return result(msgspec.structs.replace(told, data=data))
+
+
+def test_a_disturbed_row_tells_what_its_undisturbed_samples_give() -> None:
+    view = floor_view(disturbed(40, 60))
+    table = " ".join(FLOOR_REPORTERS.open("table")(view).split())
+    assert "a core was up to 2 times slower" in table
+    assert "launch_sync wait=spin (by its undisturbed samples 1 µs)" in table
+    (cells,) = csv.DictReader(io.StringIO(FLOOR_REPORTERS.open("csv")(view)))
+    assert float(cells["median_s"]) == pytest.approx(4e-6)
+    assert float(cells["slowdown"]) == pytest.approx(2)
+    assert float(cells["undisturbed_s"]) == pytest.approx(1e-6)
+
+
+def test_a_row_that_is_mostly_undisturbed_has_both_values_and_no_verdict() -> None:
+    view = floor_view(disturbed(60, 50))
+    assert "slower than" not in FLOOR_REPORTERS.open("table")(view)
+    (cells,) = csv.DictReader(io.StringIO(FLOOR_REPORTERS.open("csv")(view)))
+    assert (cells["slowdown"], cells["verdicts"]) == ("1", "")
+    assert [float(cells[name]) for name in ("undisturbed_s", "p95_s")] == [1e-6, 4e-6]

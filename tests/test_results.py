@@ -120,7 +120,10 @@ def test_a_saved_result_is_loaded_as_it_was(tmp_path: Path) -> None:
     save_result(OLD, path)
     assert load_result(path) == OLD
     assert load_result(str(path)) == OLD
-    assert json.loads(path.read_bytes())["measurements"] == RAW["measurements"]
+    saved = json.loads(path.read_bytes())["measurements"]
+    later = [row["data"].pop("core_speeds") for row in saved if row["data"]]
+    assert later == [None] * len(later)
+    assert saved == RAW["measurements"]
 
 
 @given(results)

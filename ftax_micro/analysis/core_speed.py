@@ -1,8 +1,8 @@
-"""Which rows and blocks were measured while a core was slower than it can be?
+"""Which rows, samples and blocks were measured while a core was slower than it can be?
 
-Before and after each row of the cpu, and each block of a model's forwards, the same piece of work
-is timed on the cores in use
-(`DeviceState.fixed_work_s`). Where it takes longer than at its fastest in the run, something else
+The same piece of work is timed on the cores in use before and after each row of the cpu and each
+block of a model's forwards (`DeviceState.fixed_work_s`), and of most rows every millisecond between
+their samples (`CoreSpeeds`). Where it takes longer than at its fastest in the run, something else
 used the core: a hyperthread's neighbour, another guest of the same host, a power limit. The load
 average and steal time show none of these. The cores work at the same time, so that two which have
 become one physical core's threads (a hypervisor may move them) show it too: then calls take
@@ -12,29 +12,43 @@ longer, and hand-overs, through one cache, less.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-from ftax_micro.records import Case, DeviceState, Measurement, Verdict
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ftax_micro.records import Case, CoreSpeeds, Data, DeviceState, Measurement, Verdict
 
 CODE = "core_slowed"
 # A quiet core repeats the work within 1 or 2 %; a neighbour costs it half as much again and more.
 _TOLERATED = 1.1
+# Of fewer samples (bursts of each level) no value is told: a quick run takes as many.
+_LEAST_UNDISTURBED = 30
+
+# The fastest that each core of each device ever was: seconds per round of the fixed work.
+_Fastest = Mapping[tuple[str, str], float]
 
 
 def slowdowns(measurements: Sequence[Measurement]) -> list[float | None]:
     """For each measurement how many times slower its slowest core was than that core at its
-    fastest in any of them; None where its speed was not recorded.
+    fastest in any of them: beside its median sample where the cores were watched in between, else
+    at the slower of the looks before and after. None where its speed was not recorded.
     """
-    fastest: dict[tuple[str, str], float] = {}
-    for each in measurements:
-        for core, work_s in _works(each):
-            key = (each.device, core)
-            fastest[key] = min(work_s, fastest.get(key, work_s))
-    return [
-        max((work_s / fastest[each.device, core] for core, work_s in _works(each)), default=None)
-        for each in measurements
-    ]
+    fastest = _fastest(measurements)
+    return [_slowdown(each, fastest) for each in measurements]
+
+
+def undisturbed(measurements: Sequence[Measurement]) -> list[Data | None]:
+    """For each measurement what it is of undisturbed samples alone: those before and after which no
+    core was slower than at its fastest in any of them. The very same data where that is all.
+
+    None where fewer than 30 samples (or bursts of a level) are left, and where nobody watched the
+    cores in between and one was slowed before or after.
+    """
+    fastest = _fastest(measurements)
+    return [_undisturbed(each, fastest) for each in measurements]
 
 
 def block_slowdowns(
@@ -115,6 +129,50 @@ def slowed_verdict(slowdown: float | None) -> list[Verdict]:
         "something shared it, and the row is not what this machine does undisturbed"
     )
     return [Verdict(code=CODE, sentence=sentence)]
+
+
+def _fastest(measurements: Iterable[Measurement]) -> _Fastest:
+    fastest: dict[tuple[str, str], float] = {}
+    for each in measurements:
+        speeds = each.data.core_speeds if each.data else None
+        seen = speeds.work_s.items() if speeds else ()
+        for core, work_s in (*_works(each), *((core, min(works)) for core, works in seen)):
+            key = (each.device, core)
+            fastest[key] = min(work_s, fastest.get(key, work_s))
+    return fastest
+
+
+def _slowdown(measurement: Measurement, fastest: _Fastest) -> float | None:
+    speeds = measurement.data.core_speeds if measurement.data else None
+    if speeds is None or not any(speeds.samples):
+        device = measurement.device
+        around = (work_s / fastest[device, core] for core, work_s in _works(measurement))
+        return max(around, default=None)
+    return float(np.median(_by_sample(measurement.device, speeds, fastest)))
+
+
+def _by_sample(device: str, speeds: CoreSpeeds, fastest: _Fastest) -> npt.NDArray[np.float64]:
+    """How slow the slowest core was beside each sample: at the slower of the glances around it."""
+    works = [np.asarray(each) / fastest[device, core] for core, each in speeds.work_s.items()]
+    at_glances = np.max(works, axis=0)
+    return np.repeat(np.maximum(at_glances[:-1], at_glances[1:]), speeds.samples)
+
+
+def _undisturbed(measurement: Measurement, fastest: _Fastest) -> Data | None:
+    data = measurement.data
+    if data is None or data.core_speeds is None:
+        return None if is_slowed(_slowdown(measurement, fastest)) else data
+    kept = _by_sample(measurement.device, data.core_speeds, fastest) <= _TOLERATED
+    if kept.all():
+        return data
+    if np.count_nonzero(kept) < _LEAST_UNDISTURBED:
+        return None
+    levels = [
+        msgspec.structs.replace(level, samples_s=list(itertools.compress(level.samples_s, kept)))
+        for level in data.levels
+    ]
+    samples = list(itertools.compress(data.samples, kept))
+    return msgspec.structs.replace(data, samples=samples, levels=levels, core_speeds=None)
 
 
 def _works(measurement: Measurement) -> Iterable[tuple[str, float]]:

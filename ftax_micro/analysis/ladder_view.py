@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 
 from ftax_micro import stats
-from ftax_micro.analysis.summary import Summary, summarise
+from ftax_micro.analysis.summary import Summary, summarise, with_undisturbed
 from ftax_micro.records import Data, DeviceFacts, Measurement, Verdict
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
@@ -85,7 +85,7 @@ def ladder_view(result: Result) -> LadderView:
 
 def ladder_rows(rungs: Sequence[Measurement], confidence: float = 0.95) -> list[LadderRow]:
     """One row per device, rung and number of arguments, in the order they come."""
-    slopes = summarise(rungs, confidence=confidence)
+    slopes = with_undisturbed(summarise(rungs, confidence=confidence), rungs, confidence)
     intercepts = summarise(map(_of_intercept, rungs), confidence=confidence)
     lower = {(each.device, each.name): each.facts.get("below") for each in rungs}
     bent = _not_linear(rungs, confidence)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ftax_micro import stats
-from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
+from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict, undisturbed
 from ftax_micro.records import Data, Measurement, Plan, Setting, Status, Verdict
 from ftax_micro.stats import Estimate
 
@@ -24,7 +24,8 @@ class Summary:
     leaves of the value, 0 without one: no digit below it was measured. `count` is the number of
     samples or bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain
     counts. `slowdown` is how many times slower than at its fastest in the run a core was beside
-    the row (`core_speed`).
+    the row, `undisturbed` what the row is without the samples beside which one was slowed, where
+    there were such and enough are left (`core_speed`); the view of a result fills it in.
     """
 
     device: str
@@ -53,6 +54,7 @@ class Summary:
     worst_residual: float | None = None
     verdicts: tuple[Verdict, ...] = ()
     slowdown: float | None = None
+    undisturbed: Estimate | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -92,6 +94,30 @@ def summarise(
         groups.setdefault(key, []).append(each)
         slowed[key] = max(slowdown or 0.0, slowed.get(key) or 0.0) or None
     return [_slowed(_summary(group, level), slowed[key]) for key, group in groups.items()]
+
+
+def with_undisturbed(
+    rows: Sequence[Summary], measurements: Sequence[Measurement], confidence: float
+) -> list[Summary]:
+    """`rows` of `measurements`, each with what it is of its undisturbed samples alone."""
+    found: dict[tuple[str, str, str], list[Estimate]] = {}
+    disturbed = set()
+    for each, quiet in zip(measurements, undisturbed(measurements), strict=True):
+        if each.data is None or each.data.unit != "s":
+            continue
+        key = (each.device, each.name, setting_text(each.setting))
+        if quiet is not each.data:
+            disturbed.add(key)
+        if quiet is not None:
+            shift = sum(correction.value_s for correction in each.corrections)
+            found.setdefault(key, []).append(_shifted(estimate_of(quiet, confidence), shift))
+    return [
+        replace(row, undisturbed=_joined(found[key], confidence))
+        if row.status == "ok"
+        and (key := (row.device, row.name, row.setting_text)) in disturbed & found.keys()
+        else row
+        for row in rows
+    ]
 
 
 def _slowed(row: Summary, slowdown: float | None) -> Summary:

@@ -145,9 +145,11 @@ def _slowed_lines(view: Rows) -> list[str]:
         slowed = [row for row in rows if any(each.code == SLOWED for each in row.verdicts)]
         if not slowed:
             continue
-        names = ", ".join(f"{row.name} {shown_setting(row.setting)}".rstrip() for row in slowed)
+        names = ", ".join(map(_slowed_name, slowed))
         if len(slowed) > _MOST_NAMES:
-            names = f"{len(slowed)} of {len(rows)} (--format csv says which)"
+            names = (
+                f"{len(slowed)} of {len(rows)} (--format csv says which, and what they are without)"
+            )
         most = max(row.slowdown or 1.0 for row in slowed)
         lines.append(
             f"{_device(view, device.name)}a core was up to {most:.2g} times slower than at its "
@@ -156,6 +158,17 @@ def _slowed_lines(view: Rows) -> list[str]:
             f"{names}"
         )
     return lines
+
+
+def _have_undisturbed(rows: Sequence[Summary]) -> bool:
+    return any(row.undisturbed is not None for row in rows)
+
+
+def _slowed_name(row: Summary) -> str:
+    name = f"{row.name} {shown_setting(row.setting)}".rstrip()
+    if row.undisturbed is None:
+        return name
+    return f"{name} (by its undisturbed samples {format_seconds(row.undisturbed.value)})"
 
 
 def break_even_line(view: FloorView, each: BreakEven) -> str:

@@ -30,6 +30,8 @@ _COLUMNS = (
     "censored",
     "processes",
     "verdicts",
+    "slowdown",
+    "undisturbed_s",
 )
 
 
@@ -62,6 +64,8 @@ def _row(row: Summary) -> list[object]:
         row.censored if row.status == "ok" else "",
         row.processes,
         csv_text(" ".join(v.code for v in row.verdicts)),
+        csv_number(row.slowdown),
+        csv_number(row.undisturbed.value if row.undisturbed else None),
     ]
 
 

@@ -21,7 +21,7 @@ _COLUMNS = (
     *("intercept_s", "ratio_to_floor", "status", "reason"),
     *("intercept_low_s", "intercept_high_s", "ratio_low", "ratio_high"),
     *("below", "increment_s", "increment_low_s", "increment_high_s"),
-    *("bursts", "stop_reason", "processes", "verdicts"),
+    *("bursts", "stop_reason", "processes", "verdicts", "slowdown", "undisturbed_s"),
 )
 _HEADINGS = (
     *("rung", "op", "args", "per operation", "interval", "over the rung below", "× floor"),
@@ -179,6 +179,7 @@ def _csv_cells(row: LadderRow) -> list[object]:
         summary.count if summary.status == "ok" else None,
         *(summary.stop_reason, summary.processes),
         " ".join(verdict.code for verdict in summary.verdicts),
+        *_numbers(summary.slowdown, summary.undisturbed and summary.undisturbed.value),
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from ftax_micro.collector import old_objects_set_aside
 from ftax_micro.devices import open_device
 from ftax_micro.devices.contract import Device, FloorRow, Outcome
-from ftax_micro.devices.cpu.placed import CORES
+from ftax_micro.devices.cpu.placed import CORES, own_glance
 from ftax_micro.errors import FtaxError
 from ftax_micro.measurement import measure_slope
 from ftax_micro.records import DeviceFacts, DeviceState, FactValue, Plan, Setting
@@ -82,7 +82,8 @@ def _measure(rung: Rung, place: Place, setting: Setting, plan: Plan) -> Outcome:
             _check_executed(program)
             facts["operations_counted"] = True
         with _one_core() as core, old_objects_set_aside():
-            data = measure_slope(program.burst, program.counts, plan, place.clock)
+            glance = own_glance(core) if core is not None and place.kind == "cpu" else None
+            data = measure_slope(program.burst, program.counts, plan, place.clock, glance=glance)
         if core is not None and place.kind == "cpu":
             facts[CORES] = str(core)
     return Outcome(data, facts=facts)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ftax_micro.analysis.floor.break_even import BreakEven, break_evens
 from ftax_micro.analysis.floor.closure import Closure, closure_check
 from ftax_micro.analysis.floor.gap import CommonGap, common_gaps
-from ftax_micro.analysis.summary import Summary, summarise
+from ftax_micro.analysis.summary import Summary, summarise, with_undisturbed
 from ftax_micro.results import Result
 from ftax_micro.trust import TrustWarning, trust_warnings
 
@@ -33,7 +33,9 @@ class FloorView:
 
 def floor_view(result: Result) -> FloorView:
     """The view of `result`; pure, so a saved file renders as it did when it was measured."""
-    rows = summarise(result.measurements, result.plan)
+    rows = with_undisturbed(
+        summarise(result.measurements, result.plan), result.measurements, result.plan.confidence
+    )
     cuda = [device for device in result.devices if device.kind == "cuda"]
     uuids = [str(device.facts["uuid"]) for device in cuda if "uuid" in device.facts]
     warnings = trust_warnings(result.environment, gpu_uuids=uuids)

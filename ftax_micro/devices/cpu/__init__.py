@@ -17,7 +17,7 @@ from ftax_micro.devices.cpu.calls import call_rows
 from ftax_micro.devices.cpu.cores import Topology
 from ftax_micro.devices.cpu.handoff import RING_CAPACITY, handoff_rows
 from ftax_micro.devices.cpu.parallel import parallel_rows
-from ftax_micro.devices.cpu.placed import placed
+from ftax_micro.devices.cpu.placed import own_glance, placed
 from ftax_micro.errors import Skip
 from ftax_micro.records import ClockFacts, DeviceFacts, DeviceState, Setting
 
@@ -51,7 +51,8 @@ class CpuDevice:
 
     def rows(self) -> Sequence[FloorRow]:
         """Calls, hand-offs, fork-joins."""
-        calls = [placed(row, self._first, pinned=True) for row in call_rows(self.clock)]
+        glance = own_glance(self.topology.cores[0]) if self.topology.cores else None
+        calls = [placed(row, self._first, pinned=True) for row in call_rows(self.clock, glance)]
         handoffs = [placed(row, self._pair) for row in handoff_rows(self.clock, self.topology)]
         return [*calls, *handoffs, *parallel_rows(self.clock, self.topology)]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
+from ftax_micro.glances import Glance
 from ftax_micro.measurement import BurstProbe, measure, measure_slope, slope_counts
 from ftax_micro.records import ClockFacts, Plan, Setting
 
@@ -19,24 +20,24 @@ from ftax_micro.records import ClockFacts, Plan, Setting
 _CALLS = slope_counts(50, 300)
 
 
-def call_rows(clock: ClockFacts) -> list[FloorRow]:
+def call_rows(clock: ClockFacts, glance: Glance | None) -> list[FloorRow]:
     """``call_direct``, ``call_extension`` (METH_NOARGS and pybind11 apart) and ``call_python``."""
     return [
         FloorRow(
             "call_direct",
             "one call of an empty C function through an opaque pointer",
-            functools.partial(_call_direct, clock),
+            functools.partial(_call_direct, clock, glance),
         ),
         FloorRow(
             "call_extension",
             "one call from Python of an empty function of the extension",
-            functools.partial(_call_extension, clock),
+            functools.partial(_call_extension, clock, glance),
             settings=({"binding": "noargs"}, {"binding": "pybind11"}),
         ),
         FloorRow(
             "call_python",
             "one call from Python of an empty Python function",
-            functools.partial(_call_python, clock),
+            functools.partial(_call_python, clock, glance),
         ),
     ]
 
@@ -71,14 +72,18 @@ def empty_function() -> None:
     """The callee of ``call_python``."""
 
 
-def _call_direct(clock: ClockFacts, _: Setting, plan: Plan) -> Outcome:
-    return Outcome(measure(core().host.call_direct, plan, clock))
+def _call_direct(clock: ClockFacts, glance: Glance | None, _: Setting, plan: Plan) -> Outcome:
+    return Outcome(measure(core().host.call_direct, plan, clock, glance=glance))
 
 
-def _call_extension(clock: ClockFacts, setting: Setting, plan: Plan) -> Outcome:
+def _call_extension(
+    clock: ClockFacts, glance: Glance | None, setting: Setting, plan: Plan
+) -> Outcome:
     function = getattr(core().host, f"empty_{setting['binding']}")
-    return Outcome(measure_slope(unrolled_probe(function), _CALLS, plan, clock))
+    probe = unrolled_probe(function)
+    return Outcome(measure_slope(probe, _CALLS, plan, clock, glance=glance))
 
 
-def _call_python(clock: ClockFacts, _: Setting, plan: Plan) -> Outcome:
-    return Outcome(measure_slope(unrolled_probe(empty_function), _CALLS, plan, clock))
+def _call_python(clock: ClockFacts, glance: Glance | None, _: Setting, plan: Plan) -> Outcome:
+    probe = unrolled_probe(empty_function)
+    return Outcome(measure_slope(probe, _CALLS, plan, clock, glance=glance))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ import numpy as np
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import PLACEMENTS, Topology
+from ftax_micro.glances import Glance
 from ftax_micro.measurement import (
+    BurstProbe,
+    ShotProbe,
     measure,
     measure_counts,
     measure_shots,
@@ -93,34 +97,51 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
     ]
 
 
+@dataclass(frozen=True)
+class _Worker:
+    """A worker thread behind its ring, and the cores that host and worker are kept on."""
+
+    ring: Any
+    cores: tuple[int, int]
+
+    @property
+    def glance(self) -> Glance | None:
+        """How fast both cores are at this moment; None where nobody knows which they are."""
+        if min(self.cores) < 0:
+            return None
+        return lambda: dict(zip(map(str, self.cores), self.ring.glance(), strict=True))
+
+
 class _Bench:
     """Opens the worker a setting asks for and measures one row with it."""
 
     def __init__(self, clock: ClockFacts, topology: Topology) -> None:
         self._clock, self._topology = clock, topology
 
-    def _open(self, setting: Setting, wait: str | None = None) -> Any:
+    def _open(self, setting: Setting, wait: str | None = None) -> _Worker:
         host = core().host
-        host_core, worker_core = self._topology.pair(str(setting.get("placement", "other_core")))
+        cores = self._topology.pair(str(setting.get("placement", "other_core")))
         style = getattr(host.Wait, wait or str(setting.get("wait", "spin")))
-        return host.HandOff(host_core, worker_core, style, RING_CAPACITY)
+        return _Worker(host.HandOff(*cores, style, RING_CAPACITY), cores)
 
     def submit(self, setting: Setting, plan: Plan) -> Outcome:
+        worker = self._open(setting)
         if setting.get("wait") == "block":
             # A burst would wake the worker now and then: a number for the scheduler's mood. Each
             # hand-over finds it asleep instead, and has the wake-up in it.
-            probe = functools.partial(self._open(setting).submit_shots, idle_ns=_ASLEEP_NS)
-            return Outcome(measure_shots(probe, plan, self._clock))
-        return Outcome(measure_slope(self._open(setting).submit_burst, _BURSTS, plan, self._clock))
+            probe = functools.partial(worker.ring.submit_shots, idle_ns=_ASLEEP_NS)
+            return self._of_shots(worker, probe, plan)
+        return self._of_bursts(worker, worker.ring.submit_burst, plan)
 
     def spacing(self, setting: Setting, plan: Plan) -> Outcome:
-        return Outcome(measure_slope(self._open(setting).spacing_burst, _BURSTS, plan, self._clock))
+        worker = self._open(setting)
+        return self._of_bursts(worker, worker.ring.spacing_burst, plan)
 
     def to_start(self, setting: Setting, plan: Plan) -> Outcome:
         worker = self._open(setting)
         idle_ns = int(setting.get("idle_ns", _RECENT))
-        probe = functools.partial(worker.to_start, idle_ns=idle_ns)
-        return Outcome(measure_shots(probe, plan, self._clock, per_draw=_shots(idle_ns)))
+        probe = functools.partial(worker.ring.to_start, idle_ns=idle_ns)
+        return self._of_shots(worker, probe, plan, idle_ns)
 
     def sync(self, setting: Setting, plan: Plan) -> Outcome:
         host = core().host
@@ -130,24 +151,25 @@ class _Bench:
         # A worker that was itself just woken wakes another sooner than one that spins: as in
         # `launch_sync`, so that the parts add up.
         worker = self._open(setting, wait="block" if name == "block" else "spin")
-        probe = functools.partial(worker.sync, style=style, waited_ns=waited_ns)
-        return Outcome(measure_shots(probe, plan, self._clock, per_draw=_shots(waited_ns)))
+        probe = functools.partial(worker.ring.sync, style=style, waited_ns=waited_ns)
+        return self._of_shots(worker, probe, plan, waited_ns)
 
     def launch_sync(self, setting: Setting, plan: Plan) -> Outcome:
+        worker = self._open(setting)
         idle_ns = int(setting.get("idle_ns", 0))
-        probe = functools.partial(self._open(setting).launch_sync, idle_ns=idle_ns)
-        return Outcome(measure_shots(probe, plan, self._clock, per_draw=_shots(idle_ns)))
+        probe = functools.partial(worker.ring.launch_sync, idle_ns=idle_ns)
+        return self._of_shots(worker, probe, plan, idle_ns)
 
     def launch_rate(self, setting: Setting, plan: Plan) -> Outcome:
         worker = self._open(setting)
         stalls: list[float] = []
 
         def probe(loops: int) -> float:
-            sample = worker.launch_rate(loops)
+            sample = worker.ring.launch_rate(loops)
             stalls.append(sample.stalls / loops)
             return float(sample.total_s)
 
-        data = measure(probe, plan, self._clock, loops=_RATE_TASKS)
+        data = measure(probe, plan, self._clock, loops=_RATE_TASKS, glance=worker.glance)
         limited = "host" if np.median(stalls) < _HOST_LIMITED else "worker"
         return Outcome(
             data, facts={"limited_by": limited, "stalled_share": float(np.median(stalls))}
@@ -158,7 +180,7 @@ class _Bench:
 
         def probe() -> int | None:
             # A host that loses its core while the worker is held never finds the ring full.
-            count = int(worker.queue_knee(_KNEE_HOLD_NS))
+            count = int(worker.ring.queue_knee(_KNEE_HOLD_NS))
             return count if count >= 0 else None
 
         data = measure_counts(probe, _KNEE_REPEATS, plan)
@@ -168,6 +190,13 @@ class _Bench:
             sentence = f"the ring holds {RING_CAPACITY} tasks, but blocked after {found}"
             verdicts.append(Verdict(code="self_check", sentence=sentence))
         return Outcome(data, verdicts=verdicts)
+
+    def _of_shots(self, worker: _Worker, probe: ShotProbe, plan: Plan, idle_ns: int = 0) -> Outcome:
+        number = _shots(idle_ns)
+        return Outcome(measure_shots(probe, plan, self._clock, number, worker.glance))
+
+    def _of_bursts(self, worker: _Worker, probe: BurstProbe, plan: Plan) -> Outcome:
+        return Outcome(measure_slope(probe, _BURSTS, plan, self._clock, glance=worker.glance))
 
 
 def _shots(idle_ns: int) -> int:

@@ -8,12 +8,20 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
+from ftax_micro.glances import Glance
 from ftax_micro.records import Plan, Setting
 
 CoresOf = Callable[[Setting], Sequence[int]]
 # The fact by which a row's cores are known to whoever judges how fast they were.
 CORES = "cores"
+
+
+def own_glance(kept_on: int) -> Glance:
+    """How fast the core is that the calling thread is kept on, at this moment."""
+    name = str(kept_on)
+    return lambda: {name: core().host.glance()}
 
 
 def placed(row: FloorRow, cores_of: CoresOf, *, pinned: bool = False) -> FloorRow:
@@ -29,7 +37,7 @@ def _measure(
     setting: Setting,
     plan: Plan,
 ) -> Outcome:
-    cores = [core for core in cores_of(setting) if core >= 0]
+    cores = [number for number in cores_of(setting) if number >= 0]
     with _kept_on(cores[0]) if pinned and cores else contextlib.nullcontext():
         outcome = measure(setting, plan)
     if not cores:
@@ -38,14 +46,14 @@ def _measure(
 
 
 @contextlib.contextmanager
-def _kept_on(core: int) -> Iterator[None]:
-    """The calling thread on `core`, where the system has such a call and allows it."""
+def _kept_on(number: int) -> Iterator[None]:
+    """The calling thread on core `number`, where the system has such a call and allows it."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
     former = os.sched_getaffinity(0)
     with contextlib.suppress(OSError):
-        os.sched_setaffinity(0, {core})
+        os.sched_setaffinity(0, {number})
     try:
         yield
     finally:
