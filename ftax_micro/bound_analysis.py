@@ -157,7 +157,7 @@ def _count(text: str) -> int:
 
 
 def _question(args: argparse.Namespace) -> Question:
-    from ftax_micro.sources import load_question
+    from ftax_micro.cli.sources import load_question
 
     question = load_question(
         *(args.files, args.floor, args.annotation),
@@ -170,7 +170,7 @@ def _question(args: argparse.Namespace) -> Question:
 
 def _check_sources(question: Question) -> None:
     """Something to analyse, and a warning of what does not belong together."""
-    from ftax_micro.sources import machine_warnings
+    from ftax_micro.cli.sources import machine_warnings
 
     results = question.results
     if not question.traces and not any(result.cases for _, result in results):

@@ -155,12 +155,12 @@ def margin(text: str) -> float:
 def command(argv: Sequence[str] | None = None) -> int:
     """Parse, load, compare, render. Returns the exit code."""
     args = build_parser().parse_args(argv)
+    from ftax_micro.cli.file_lists import listed_files
     from ftax_micro.errors import UnknownNameError, UsageError
-    from ftax_micro.file_lists import listed_files
     from ftax_micro.reporters import COMPARISON_REPORTERS
 
     if args.group is not None:
-        from ftax_micro.compare_groups import compare_groups
+        from ftax_micro.cli.compare_groups import compare_groups
 
         return compare_groups(args)
     args.files = listed_files(args.files)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli, outputs
-from ftax_micro.dispatch_ladder_options import build_parser, check_options
+from ftax_micro import cli
+from ftax_micro.cli import outputs
+from ftax_micro.cli.dispatch_ladder_options import build_parser, check_options
 from ftax_micro.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,10 +88,10 @@ def _check_picture(args: argparse.Namespace) -> None:
 
 def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
     """The measured result, saved where asked, and 0 or the exit code of what went wrong."""
+    from ftax_micro.cli.progress import TerminalProgress
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.ladder import LadderRun, rung_process, select_ladder
-    from ftax_micro.progress import TerminalProgress
 
     plan = _plan(args)
     selection = select_ladder(args.device, args.rung)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ftax_micro import cli
+from ftax_micro.cli.fleet_options import build_parser
 from ftax_micro.errors import ERROR_PREFIX, UnknownNameError, UsageError
-from ftax_micro.fleet_options import build_parser
 
 if TYPE_CHECKING:
     from ftax_micro.analysis.comparing.comparison import Comparison
@@ -90,8 +90,8 @@ def _files(args: argparse.Namespace) -> dict[str, bytes]:
 def _measure(
     args: argparse.Namespace, cluster: Cluster, job: Job, book: Book, interrupts: Interrupts
 ) -> FleetRun:
+    from ftax_micro.cli.progress import FleetLine
     from ftax_micro.orchestration.fleet.run import FleetRun
-    from ftax_micro.progress import FleetLine
 
     nodes = _chosen(cluster.nodes(), args.node)
     with FleetLine(len(nodes), cli.message) as progress:

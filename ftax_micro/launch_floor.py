@@ -10,18 +10,19 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli, outputs
+from ftax_micro import cli
+from ftax_micro.cli import outputs
+from ftax_micro.cli.launch_floor_options import build_parser, refuse_measuring
+from ftax_micro.cli.sources import load_shown
 from ftax_micro.errors import ERROR_PREFIX, UsageError
-from ftax_micro.launch_floor_options import build_parser, refuse_measuring
-from ftax_micro.sources import load_shown
 
 if TYPE_CHECKING:
+    from ftax_micro.cli.outputs import Output
+    from ftax_micro.cli.progress import TerminalProgress
     from ftax_micro.facts import Environment
     from ftax_micro.orchestration.floor import FloorRun
     from ftax_micro.orchestration.interrupts import Interrupts
     from ftax_micro.orchestration.point.selection import Selection
-    from ftax_micro.outputs import Output
-    from ftax_micro.progress import TerminalProgress
     from ftax_micro.records import Plan, Setting
     from ftax_micro.results import Result
 
@@ -92,12 +93,12 @@ def _here(
     plan: Plan,
     interrupts: Interrupts,
 ) -> Result:
+    from ftax_micro.cli.progress import TerminalProgress
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.floor import FloorRun
     from ftax_micro.orchestration.point.selection import Selection
     from ftax_micro.orchestration.watchdog import Watchdog
-    from ftax_micro.progress import TerminalProgress
 
     by_name = args.device != "all"
     selection = Selection(devices, args.probe, args.axis, by_name)
@@ -155,10 +156,10 @@ def _leave_hung(
 def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
     import msgspec
 
+    from ftax_micro.cli.progress import TerminalProgress
     from ftax_micro.environment.process import typed_command
     from ftax_micro.environment.ranks import launch_facts
     from ftax_micro.orchestration.processes import run_in_processes
-    from ftax_micro.progress import TerminalProgress
 
     arguments = ["--device", args.device, "--format", "csv"]
     arguments += ["--quick"] if args.quick else []

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli, outputs
+from ftax_micro import cli
+from ftax_micro.cli import outputs
 from ftax_micro.errors import UsageError
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ class Report:
     @classmethod
     def of(cls, args: argparse.Namespace) -> Report:
         """Checked before anything is measured. Errors: those of a page that was asked for."""
+        from ftax_micro.cli.report_page import check_page_file
         from ftax_micro.errors import MissingPackageError
-        from ftax_micro.report_page import check_page_file
 
         if args.show and not args.report:
             return cls(None, args.force)
@@ -116,8 +117,8 @@ class Report:
     def write(self, result: Result) -> int:
         """The page, and where it is; the exit code, 0 also where there is none to write."""
         from ftax_micro.analysis.views.contract import Question, Source
+        from ftax_micro.cli.report_page import write_page
         from ftax_micro.errors import ERROR_PREFIX, FtaxError
-        from ftax_micro.report_page import write_page
 
         if self.path is None:
             if self.reason:
@@ -156,12 +157,12 @@ def _measure(
 
 
 def _run(devices: Devices, together: int, interrupts: Interrupts) -> Result:
+    from ftax_micro.cli.progress import LatencyLine, TerminalProgress
     from ftax_micro.devices._extension import core
     from ftax_micro.environment import capture_environment
     from ftax_micro.orchestration.machine import measure_peaks
     from ftax_micro.orchestration.main_run import MainRun
     from ftax_micro.orchestration.workload.process import WorkloadProcess
-    from ftax_micro.progress import LatencyLine, TerminalProgress
 
     environment = capture_environment(
         command=sys.argv, build_id=core().source_digest, together=together

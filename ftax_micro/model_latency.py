@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ftax_micro import cli, outputs
+from ftax_micro import cli
+from ftax_micro.cli import outputs
+from ftax_micro.cli.model_latency_options import build_parser, check_options
+from ftax_micro.cli.sources import load_shown
 from ftax_micro.errors import Interrupted, UsageError
-from ftax_micro.model_latency_options import build_parser, check_options
-from ftax_micro.sources import load_shown
 
 if TYPE_CHECKING:
     from ftax_micro.facts import Environment
@@ -112,8 +113,8 @@ def _run(
 
 def _record_machine(run: LatencyRun, threads: int, interrupts: Interrupts) -> None:
     """The floor and the peaks of the devices that models are measured on, into the run."""
+    from ftax_micro.cli.progress import TerminalProgress
     from ftax_micro.orchestration.machine import measure_machine
-    from ftax_micro.progress import TerminalProgress
 
     requests = [task.request for task in run.tasks]
     dtypes = list(dict.fromkeys(request.dtype for request in requests))
@@ -132,7 +133,7 @@ def _record_machine(run: LatencyRun, threads: int, interrupts: Interrupts) -> No
 
 
 def _with_progress(run: LatencyRun) -> Result:
-    from ftax_micro.progress import LatencyLine
+    from ftax_micro.cli.progress import LatencyLine
 
     missing = sum(len(task.modes) for task in run.missing())
     kept = len(run.result().cases)

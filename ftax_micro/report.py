@@ -94,8 +94,8 @@ def command(argv: Sequence[str] | None = None) -> int:
     """Parse, check, load, compute, write. Returns the exit code."""
     args = build_parser().parse_args(argv)
     _check(args)
-    from ftax_micro.report_page import write_page
-    from ftax_micro.sources import load_question, machine_warnings
+    from ftax_micro.cli.report_page import write_page
+    from ftax_micro.cli.sources import load_question, machine_warnings
 
     question = load_question(args.files, args.floor, args.annotation, whole=args.whole)
     for sentence in machine_warnings(question):
@@ -159,7 +159,7 @@ def _check(args: argparse.Namespace) -> None:
         check_output(args.output, force=args.force)
         return
     if args.format == "html":
-        from ftax_micro.report_page import check_page_file
+        from ftax_micro.cli.report_page import check_page_file
 
         check_page_file(args.output, force=args.force)
         return

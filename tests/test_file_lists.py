@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ftax_micro.cli.file_lists import listed_files
 from ftax_micro.errors import UsageError
-from ftax_micro.file_lists import listed_files
 
 
 @pytest.fixture

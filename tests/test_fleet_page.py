@@ -16,7 +16,7 @@ import pytest
 from documents import FOLDER, blocks
 from stand_in import NO_CUDA
 
-from ftax_micro.launch_floor_options import build_parser
+from ftax_micro.cli.launch_floor_options import build_parser
 from ftax_micro.results import Result, load_result
 
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the tests are not in a checkout")

@@ -9,8 +9,8 @@ import pytest
 from stand_in import finish, start
 
 from ftax_micro import cli, fleet
+from ftax_micro.cli.fleet_options import build_parser
 from ftax_micro.errors import UsageError
-from ftax_micro.fleet_options import build_parser
 
 
 def test_options_are_parted() -> None:

@@ -17,11 +17,11 @@ from fake_results import device, result
 from ftax_micro import launch_floor, load_result, measure_module_latency, model_latency
 from ftax_micro.analysis.latency_view import latency_view, summarise_cases
 from ftax_micro.cli import run
+from ftax_micro.cli.model_latency_options import sizes
+from ftax_micro.cli.progress import LatencyLine
 from ftax_micro.errors import UsageError
-from ftax_micro.model_latency_options import sizes
 from ftax_micro.models import known_models, listing
 from ftax_micro.orchestration.latency.api import measure_model_latency
-from ftax_micro.progress import LatencyLine
 from ftax_micro.records import Case, Data, Plan
 from ftax_micro.reporters.latency import render_csv, render_markdown, render_table
 

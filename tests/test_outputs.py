@@ -16,10 +16,10 @@ from floor_command import PutInPlace, RunFloor, run_floor, stand_in
 from stand_in import NO_CUDA, TINY, messages, row
 
 from ftax_micro import atomic_files, cli, dispatch_ladder, main_job, model_latency, trust
+from ftax_micro.cli.outputs import Output, check_resumable, open_output, part_of
 from ftax_micro.errors import UsageError
 from ftax_micro.file_names import values_here
 from ftax_micro.orchestration.latency.file import GrowingFile
-from ftax_micro.outputs import Output, check_resumable, open_output, part_of
 from ftax_micro.results import Result, encode_result, load_result, rescue_result, save_result
 
 __all__ = ["run_floor", "stand_in"]

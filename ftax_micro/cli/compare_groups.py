@@ -21,7 +21,7 @@ OUTLIER = "outlier"
 def compare_groups(args: argparse.Namespace) -> int:
     """Read, summarise, render. Returns the exit code."""
     from ftax_micro.analysis.pools.pool import pool_results
-    from ftax_micro.file_lists import listed_files
+    from ftax_micro.cli.file_lists import listed_files
     from ftax_micro.reporters import POOL_REPORTERS
 
     _check(args)
@@ -59,7 +59,7 @@ def _once(files: Sequence[Path]) -> list[Path]:
 
 def read_each(files: Sequence[Path]) -> Iterator[tuple[str, Result | str]]:
     """Each file's name and result, or why it has none; one at a time, so that one is in memory."""
-    from ftax_micro.progress import FilesLine
+    from ftax_micro.cli.progress import FilesLine
     from ftax_micro.results import load_result
 
     with FilesLine(len(files)) as line:

@@ -150,7 +150,7 @@ class _Parser(cli.Parser):
 
 
 def _check_inner(found: argparse.Namespace) -> None:
-    options = importlib.import_module(f"ftax_micro.{found.command}_options")
+    options = importlib.import_module(f"ftax_micro.cli.{found.command}_options")
     parser: argparse.ArgumentParser = options.build_parser()
     inner = parser.parse_args(found.arguments)
     for name, why in _NOT_THERE.items():
