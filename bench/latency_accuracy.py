@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return finish("latency_accuracy", [skipped("model latency", str(error))], args)
     # Short blocks: what a neighbour does to one it mostly does to the next.
     blocks, seconds = (2, 0.05) if args.quick else (120, 0.1)
-    rounds, round_s = (1, 0.05) if args.quick else (30, 0.5)
+    rounds, round_s = (1, 0.05) if args.quick else (80, 0.25)
     rows: list[Row] = []
     with torch.inference_mode(), until_stopped():
         eager = prepared["eager"]
