@@ -68,8 +68,8 @@ def check_row(row: dict[str, Any]) -> None:
         return
     series = list(row["samples"].values())
     assert series
-    if "all" in row["samples"]:  # beside those of the undisturbed runs
-        assert set(row["samples"]["ours"]) <= set(row["samples"]["all"])
+    if "all" in row["samples"]:  # beside what undisturbed samples of these runs give
+        assert 0 < len(row["samples"]["ours"]) <= len(row["samples"]["all"])
     else:
         assert len({len(values) for values in series}) == 1
     assert all(value > 0 and math.isfinite(value) for values in series for value in values)
