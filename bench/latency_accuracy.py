@@ -17,6 +17,7 @@ rows, each of which has a limit. Needs the extra `models`.
 from __future__ import annotations
 
 import functools
+import gc
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,6 +27,7 @@ from common import attempt, difference, finish, interleave, message, parser, rat
 from rows import Row, skipped
 
 from ftax_micro import stats
+from ftax_micro.collector import old_objects_set_aside
 from ftax_micro.errors import FtaxError
 from ftax_micro.interleaving import Block, ForwardProbe, Watch, measure_interleaved
 from ftax_micro.models.request import parse_model
@@ -53,9 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return finish("latency_accuracy", [skipped("model latency", str(error))], args)
     # Short blocks: what a neighbour does to one it mostly does to the next.
     blocks, seconds = (2, 0.05) if args.quick else (120, 0.1)
-    rounds, round_s = (1, 0.05) if args.quick else (80, 0.25)
+    rounds, round_s = (1, 0.05) if args.quick else (100, 0.5)
     rows: list[Row] = []
-    with torch.inference_mode(), until_stopped():
+    gc.collect()  # as in a run of model_latency, which goes through all there is but once
+    with torch.inference_mode(), old_objects_set_aside(), until_stopped():
         eager = prepared["eager"]
         rows += attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
         rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))

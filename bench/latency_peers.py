@@ -16,7 +16,7 @@ by its own rule    what one answer takes as each tool comes: ours until its inte
 
 What is timed differs a little. Ours is ``module(**inputs)`` between two clock reads, in inference
 mode throughout. Theirs is a ``with`` statement around a method that enters inference mode, merges
-two dictionaries and calls ``module.forward``: some 30 microseconds more. It tells mean, deviation and
+two dictionaries and calls ``module.forward``: some 30 µs more. It tells mean, deviation and
 percentiles, but no interval: the one compared here is ours, of its samples.
 
 Targets: ratio of the latencies 0.98 to 1.02; times at most theirs. optimum-benchmark
