@@ -14,40 +14,38 @@ namespace ftax {
 
 namespace {
 
-constexpr std::int64_t kRounds = 5'000;
+constexpr std::int64_t kRounds = 1'500;
 constexpr std::size_t kRepeats = 15;
 constexpr std::size_t kGlances = 3;
 // A core that has just run wide vector instructions (a library's sort, say) clocks lower for some
 // 0.7 ms: its own doing, and no neighbour's.
 constexpr std::int64_t kSettleNs = 1'000'000;
 
-// Six independent chains: as much as a core can start at once. The empty statement keeps a compiler
-// from working them out beforehand.
-std::uint64_t work(std::uint64_t rounds) {
-    std::uint64_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6;
-    for (std::uint64_t i = 0; i < rounds; ++i) {
-        __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
-        a += i;
-        b ^= i;
-        c += 3;
-        d ^= 5;
-        e += 7;
-        f ^= 9;
+// Operations that do nothing: they take the slots by which a core issues all operations, of which a
+// neighbour on the same core gets every second one, and no execution port. A loop of additions had
+// two speeds on a core by itself, 1.5 times apart, by the ports that they happened to be bound to.
+// One copy for all who time it, since another one may lie differently in the instruction cache.
+#if defined(__x86_64__)
+#define FTAX_NOTHING "nopl 0(%%rax,%%rax,1)\n"
+#else
+#define FTAX_NOTHING "nop\n"
+#endif
+__attribute__((noinline)) void work(std::int64_t rounds) {
+    for (std::int64_t i = 0; i < rounds; ++i) {
+        __asm__ volatile(".rept 24\n" FTAX_NOTHING ".endr" ::: "memory");
     }
-    return a + b + c + d + e + f;
 }
+#undef FTAX_NOTHING
 
 // Seconds per round: the median of `Repeats` goes.
 template <std::size_t Repeats>
 double median_work() {
     std::array<std::int64_t, Repeats> took{};
-    volatile std::uint64_t result = 0;
     for (auto& each : took) {
         const std::int64_t begin = now_ns();
-        result = work(kRounds);
+        work(kRounds);
         each = now_ns() - begin;
     }
-    static_cast<void>(result);
     std::nth_element(took.begin(), took.begin() + Repeats / 2, took.end());
     return seconds(took[Repeats / 2]) / static_cast<double>(kRounds);
 }
@@ -56,10 +54,8 @@ double work_on(int core, std::atomic<std::size_t>& missing) {
     const PinGuard pin(core);
     --missing;
     while (missing != 0) std::this_thread::yield();
-    volatile std::uint64_t result = 0;
     const std::int64_t settled = now_ns() + kSettleNs;
-    while (now_ns() < settled) result = work(kRounds);
-    static_cast<void>(result);
+    while (now_ns() < settled) work(kRounds);
     return median_work<kRepeats>();
 }
 

@@ -9,8 +9,8 @@
 //   wrong:  before and after a row alone          (a neighbour comes and goes within milliseconds)
 //   right:  the same work before and after a row and by glances in between, set against the fastest
 //           seen in the run
-// The work keeps a core's arithmetic units busy, because that is what a neighbour takes away; a
-// chain of dependent operations would hardly notice one. Caveat: what disturbs a whole run alike
+// The work fills the slots by which a core issues operations, because these a neighbour takes away;
+// a chain of dependent operations would hardly notice one. Caveat: what disturbs a whole run alike
 // cannot be seen by comparing its rows.
 #pragma once
 
