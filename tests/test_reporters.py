@@ -358,3 +358,14 @@ def test_a_row_that_is_mostly_undisturbed_has_both_values_and_no_verdict() -> No
     (cells,) = csv.DictReader(io.StringIO(FLOOR_REPORTERS.open("csv")(view)))
     assert (cells["slowdown"], cells["verdicts"]) == ("1", "")
     assert [float(cells[name]) for name in ("undisturbed_s", "p95_s")] == [1e-6, 4e-6]
+
+
+@pytest.mark.parametrize(("quiet", "told"), [(40, True), (20, False)])
+def test_many_disturbed_rows_say_where_their_undisturbed_samples_are(
+    quiet: int, told: bool
+) -> None:
+    (one,) = disturbed(quiet, 60).measurements
+    rows = [msgspec.structs.replace(one, name=f"row_{number}") for number in range(6)]
+    table = " ".join(FLOOR_REPORTERS.open("table")(floor_view(result(*rows))).split())
+    assert "6 of 6 (--format csv says which" in table
+    assert ("and what their undisturbed samples give" in table) is told

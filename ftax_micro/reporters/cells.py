@@ -147,9 +147,9 @@ def _slowed_lines(view: Rows) -> list[str]:
             continue
         names = ", ".join(map(_slowed_name, slowed))
         if len(slowed) > _MOST_NAMES:
-            names = (
-                f"{len(slowed)} of {len(rows)} (--format csv says which, and what they are without)"
-            )
+            told = any(row.undisturbed is not None for row in slowed)
+            more = ", and what their undisturbed samples give" if told else ""
+            names = f"{len(slowed)} of {len(rows)} (--format csv says which{more})"
         most = max(row.slowdown or 1.0 for row in slowed)
         lines.append(
             f"{_device(view, device.name)}a core was up to {most:.2g} times slower than at its "
@@ -158,10 +158,6 @@ def _slowed_lines(view: Rows) -> list[str]:
             f"{names}"
         )
     return lines
-
-
-def _have_undisturbed(rows: Sequence[Summary]) -> bool:
-    return any(row.undisturbed is not None for row in rows)
 
 
 def _slowed_name(row: Summary) -> str:
