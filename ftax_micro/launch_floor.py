@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ftax_micro import cli
 from ftax_micro.cli import outputs
-from ftax_micro.cli.launch_floor_options import build_parser, refuse_measuring
+from ftax_micro.cli.launch_floor_options import build_parser, check_options
 from ftax_micro.cli.sources import load_shown
 from ftax_micro.errors import ERROR_PREFIX, UsageError
 
@@ -34,8 +34,7 @@ def command(argv: Sequence[str] | None = None) -> int:
     from ftax_micro.reporters import FLOOR_REPORTERS
 
     FLOOR_REPORTERS.open(args.format)  # an unknown format is no reason to measure first
-    if args.show or args.list:
-        refuse_measuring(parser, args)
+    check_options(parser, args)
     if args.list:
         return _list_rows(args.device)
     show = functools.partial(_show, form=args.format)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ftax_micro import cli
+from ftax_micro.cli.measuring_only import SAMPLING, refuse_measuring
 from ftax_micro.errors import UsageError
 
 _EPILOG = """\
@@ -30,16 +31,7 @@ device is not available; 4 the result could not be written; 130 / 143 interrupte
 or terminated, what was measured is saved
 """
 # What only makes sense with a measurement, by the name argparse gives it.
-_MEASURING = (
-    "rung",
-    "quick",
-    "processes",
-    "min_samples",
-    "min_time",
-    "timeout",
-    "confidence",
-    "watchdog",
-)
+_MEASURING = ("rung", *SAMPLING)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -101,16 +93,7 @@ def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> 
 
     Errors: `UsageError`.
     """
-    if not (args.show or args.list):
-        return
-    if args.output:
-        raise UsageError("-o saves what is measured; --show and --list measure nothing")
-    if args.show and args.list:
-        raise UsageError("--show and --list are two things; choose one")
+    if args.show or args.list:
+        refuse_measuring(parser, args, _MEASURING)
     if args.list and (args.predict or args.picture):
         raise UsageError("--list has nothing to predict from or to draw")
-    for name in (*_MEASURING, "device") if args.show else _MEASURING:
-        if getattr(args, name) != parser.get_default(name):
-            option = f"--{name.replace('_', '-')}"
-            other = "--show shows a result as it was saved" if args.show else "--list lists all"
-            raise UsageError(f"{option} is for measuring; {other}")

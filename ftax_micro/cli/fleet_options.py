@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ftax_micro import cli
+from ftax_micro.cli.measuring_only import refuse_given
 from ftax_micro.errors import UnknownNameError, UsageError
 
 _EPILOG = """\
@@ -154,10 +155,9 @@ def _check_inner(found: argparse.Namespace) -> None:
     parser: argparse.ArgumentParser = options.build_parser()
     inner = parser.parse_args(found.arguments)
     for name, why in _NOT_THERE.items():
-        if getattr(inner, name, None) != parser.get_default(name):
-            raise UsageError(f"--{name.replace('_', '-')} {why}")
-    if hasattr(options, "check_options"):
-        options.check_options(parser, inner)
+        if hasattr(inner, name):
+            refuse_given(parser, inner, [name], why)
+    options.check_options(parser, inner)
     if hasattr(inner, "min_time"):
         cli.sampling_plan(inner)
     if found.command == "model_latency" and not (inner.study or inner.model):

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ftax_micro import cli
-from ftax_micro.errors import UsageError
+from ftax_micro.cli.measuring_only import SAMPLING, refuse_measuring
 
 _EPILOG = """\
 examples:
@@ -24,18 +24,7 @@ device is not available; 4 the result could not be written; 130 / 143 interrupte
 or terminated, what was measured is saved
 """
 # What only makes sense with a measurement, by the name argparse gives it.
-_MEASURING = (
-    "probe",
-    "axis",
-    "quick",
-    "processes",
-    "min_samples",
-    "min_time",
-    "timeout",
-    "confidence",
-    "watchdog",
-    "allow_untrusted",
-)
+_MEASURING = ("probe", "axis", *SAMPLING, "allow_untrusted")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -91,18 +80,10 @@ interval.""",
     return parser
 
 
-def refuse_measuring(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """With --show or --list, an option that would be ignored is one that somebody counts on.
 
     Errors: `UsageError`.
     """
-    if args.output:
-        raise UsageError("-o saves what is measured; --show and --list measure nothing")
-    if args.show and args.list:
-        raise UsageError("--show and --list are two things; choose one")
-    names = (*_MEASURING, "device") if args.show else _MEASURING
-    for name in names:
-        if getattr(args, name) != parser.get_default(name):
-            option = f"--{name.replace('_', '-')}"
-            other = "--show shows a result as it was saved" if args.show else "--list lists all"
-            raise UsageError(f"{option} is for measuring; {other}")
+    if args.show or args.list:
+        refuse_measuring(parser, args, _MEASURING)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ftax_micro import cli
+from ftax_micro.cli.measuring_only import LISTED, SHOWN, refuse_both, refuse_given
 from ftax_micro.errors import UsageError
 from ftax_micro.units import parse_sizes
 
@@ -181,20 +182,12 @@ def sizes(most: int) -> Callable[[str], list[int]]:
 
 def check_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     """Options that do nothing together are ones that somebody counts on. Errors: `UsageError`."""
-
-    def refuse(names: tuple[str, ...], why: str) -> None:
-        for name in names:
-            if getattr(args, name) != parser.get_default(name):
-                raise UsageError(f"--{name.replace('_', '-')} {why}")
-
-    if args.show and args.list:
-        raise UsageError("--show and --list are two things; choose one")
-    if args.show:
-        refuse(_MEASURING, "is for measuring; --show shows a result as it was saved")
-    if args.list:
-        refuse(_MEASURING, "is for measuring; --list lists all")
+    refuse_both(args)
+    if args.show or args.list:
+        refuse_given(parser, args, _MEASURING, SHOWN if args.show else LISTED)
     if args.study:
-        refuse(_IN_STUDY, "is what a study says itself; choose one of the two")
+        why = "is what a study says itself; choose one of the two"
+        refuse_given(parser, args, _IN_STUDY, why)
     if args.resume and not args.output:
         raise UsageError("--resume goes on with the file of -o; name it")
     if args.resume and args.force:
