@@ -26,6 +26,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 import msgspec
 import numpy as np
@@ -153,20 +154,34 @@ def repeated_runs(
 def values_of(
     measured: Sequence[Measurement], series: Series
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """By row: the headlines of all runs, and those of undisturbed samples that are certain."""
-    values: dict[str, tuple[list[float], list[float]]] = {}
+    """By row: the headlines of all runs, and those of undisturbed samples that are certain, in each
+    process where a run measures the row in several: then its headline is their median.
+    """
+    by_run: dict[tuple[str, int], tuple[list[float], list[float | None]]] = {}
     for each, quiet_data in zip(measured, undisturbed(measured), strict=True):
         if each.data is None or each.data.unit != "s":
             continue
         name = f"{each.name} {setting_text(each.setting)}".strip()
-        every, quiet = values.setdefault(name, ([], []))
+        every, quiet = by_run.setdefault((name, each.process), ([], []))
         every.append(headline(each.data).value)
-        if quiet_data is not None:
-            found = headline(quiet_data)
-            most = _CERTAIN * (series.limit_of(name) or math.inf)
-            if found.half_width is not None and found.half_width <= most:
-                quiet.append(found.value)
+        quiet.append(certain(quiet_data, _CERTAIN * (series.limit_of(name) or math.inf)))
+    values: dict[str, tuple[list[float], list[float]]] = {}
+    for (name, _), (all_of_run, quiet_of_run) in by_run.items():
+        every_run, quiet_runs = values.setdefault(name, ([], []))
+        every_run.append(median(all_of_run))
+        known = [value for value in quiet_of_run if value is not None]
+        if len(known) == len(quiet_of_run):
+            quiet_runs.append(median(known))
     return values
+
+
+def certain(data: Data | None, most: float) -> float | None:
+    """The headline of `data` where half its interval is at most the share `most` of it."""
+    if data is None:
+        return None
+    found = headline(data)
+    sure = found.half_width is not None and found.half_width <= most
+    return found.value if sure else None
 
 
 def spread_row(

@@ -40,10 +40,12 @@ def command(argv: Sequence[str] | None = None) -> int:
         show(result)
     else:
         result, code = cli.measured_and_shown(functools.partial(_measure, args), show)
-    failed = sum(row.status == "failed" for row in result.rungs)
-    if failed:
-        cli.message(f"ftax-micro: {failed} of {len(result.rungs)} rungs failed")
-    return code or (1 if failed else 0)
+    from ftax_micro.analysis.summary import count_rows
+
+    rungs = count_rows(result.rungs)
+    if rungs.failed:
+        cli.message(f"ftax-micro: {rungs.failed} of {rungs.every} rungs failed")
+    return code or (1 if rungs.failed else 0)
 
 
 def _show(result: Result, models: Result | None, args: argparse.Namespace) -> None:
@@ -107,7 +109,9 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
         result = run.run()
     code = output.save(result)
     if interrupts.pending:
-        rows = sum(row.data is not None for row in result.rungs)
+        from ftax_micro.analysis.summary import count_rows
+
+        rows = count_rows(result.rungs).measured
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rungs measured")
         return result, code or interrupts.pending.exit_code
     return result, code

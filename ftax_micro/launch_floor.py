@@ -59,10 +59,12 @@ def _show(result: Result, form: str) -> None:
 
 
 def _verdict(result: Result) -> int:
-    failed = sum(m.status == "failed" for m in result.measurements)
-    if failed:
-        cli.message(f"ftax-micro: {failed} of {len(result.measurements)} rows failed")
-    return 1 if failed else 0
+    from ftax_micro.analysis.summary import count_rows
+
+    rows = count_rows(result.measurements)
+    if rows.failed:
+        cli.message(f"ftax-micro: {rows.failed} of {rows.every} rows failed")
+    return 1 if rows.failed else 0
 
 
 def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, int]:
@@ -70,13 +72,15 @@ def _measure(args: argparse.Namespace, interrupts: Interrupts) -> tuple[Result, 
     plan = cli.sampling_plan(args)
     devices = _devices(args.device)  # one that is not there is one error, not one a process
     output = outputs.open_output(args.output, devices, force=args.force)
-    if args.processes > 1:
+    if args.processes and args.processes > 1:
         result = _in_processes(args, interrupts)
     else:
         result = _here(args, devices, output, plan, interrupts)
     code = output.save(result)
     if interrupts.pending:
-        rows = sum(m.data is not None for m in result.measurements)
+        from ftax_micro.analysis.summary import count_rows
+
+        rows = count_rows(result.measurements).measured
         cli.message(f"ftax-micro: {interrupts.pending}; {rows} rows measured")
         return result, code or interrupts.pending.exit_code
     if not result.complete:
@@ -108,7 +112,14 @@ def _here(
     )
     _refuse_untrusted(args, selection, environment)
     with TerminalProgress() as progress:
-        run = FloorRun(selection, plan, environment, progress=progress, interrupts=interrupts)
+        run = FloorRun(
+            selection,
+            plan,
+            environment,
+            progress=progress,
+            interrupts=interrupts,
+            processes=args.processes,
+        )
         leave = functools.partial(_leave_hung, run, args.format, output, progress)
         run.watchdog = Watchdog(leave, plan.timeout_s + args.watchdog)
         return run.run()
@@ -160,7 +171,7 @@ def _in_processes(args: argparse.Namespace, interrupts: Interrupts) -> Result:
     from ftax_micro.environment.ranks import launch_facts
     from ftax_micro.orchestration.processes import run_in_processes
 
-    arguments = ["--device", args.device, "--format", "csv"]
+    arguments = ["--device", args.device, "--format", "csv", "--processes", "1"]
     arguments += ["--quick"] if args.quick else []
     arguments += ["--allow-untrusted"] if args.allow_untrusted else []
     options = {

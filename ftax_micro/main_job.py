@@ -73,11 +73,14 @@ def command(argv: Sequence[str] | None = None) -> int:
         measure = functools.partial(_measure, args, devices, together)
         result, code = cli.measured_and_shown(measure, show)
     code = report.write(result) or code
-    rows = [row.status for row in (*result.measurements, *result.rungs)]
-    rows += [case.status for case in result.cases]
-    if "failed" in rows:
-        cli.message(f"ftax-micro: {rows.count('failed')} of {len(rows)} rows and cases failed")
-    return code or (1 if "failed" in rows else 0)
+    from ftax_micro.analysis.summary import count_rows
+
+    rows = count_rows((*result.measurements, *result.rungs))
+    failed = rows.failed + sum(case.status == "failed" for case in result.cases)
+    if failed:
+        every = rows.every + len(result.cases)
+        cli.message(f"ftax-micro: {failed} of {every} rows and cases failed")
+    return code or (1 if failed else 0)
 
 
 @dataclass(frozen=True)
@@ -148,9 +151,10 @@ def _measure(
     result = _run(devices, together, interrupts)
     code = output.save(result)
     if interrupts.pending:
-        done = [row.data for row in (*result.measurements, *result.rungs)]
-        done += [case.latency for case in result.cases]
-        count = sum(each is not None for each in done)
+        from ftax_micro.analysis.summary import count_rows
+
+        count = count_rows((*result.measurements, *result.rungs)).measured
+        count += sum(case.latency is not None for case in result.cases)
         cli.message(f"ftax-micro: {interrupts.pending}; {count} rows and cases measured")
         return result, code or interrupts.pending.exit_code
     return result, code

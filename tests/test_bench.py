@@ -375,6 +375,7 @@ def test_only_certain_undisturbed_values_are_held_against_a_target(bench: Any) -
         watched(1.1, 0.01, quiet=40, slow=0),
         watched(1.3, 0.01, quiet=40, slow=0),
     ]
+    runs = [msgspec.structs.replace(run, process=index) for index, run in enumerate(runs)]
     ((name, (every, quiet)),) = script.values_of(runs, script.FLOOR).items()
     assert name == "submit"
     assert every[:2] == pytest.approx([9.0, 18.0])

@@ -70,7 +70,7 @@ def points_of(*rows: FloorRow) -> list[Point]:
 
 def test_traced_points_are_for_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CUPTI, "missing", lambda: None)
-    parting = part_points(points_of(GAP, SUBMIT, DURATION), 0)
+    parting = part_points(points_of(GAP, SUBMIT, DURATION))
     assert names(parting.here) == [("gap", {"n": 1}), ("gap", {"n": 2}), ("submit", {})]
     deferred = names([each.point for each in parting.deferred])
     assert [name for name, _ in deferred] == ["submit", "duration", "duration"]
@@ -90,10 +90,10 @@ def test_without_the_tracer_all_that_needs_it_is_skipped(
     monkeypatch: pytest.MonkeyPatch, missing: Callable[[], str | None], reason: str
 ) -> None:
     monkeypatch.setattr(CUPTI, "missing", missing)
-    parting = part_points(points_of(GAP, SUBMIT, DURATION), 4)
+    parting = part_points(points_of(GAP, SUBMIT, DURATION))
     assert names(parting.here) == [("submit", {})]
     assert parting.deferred == []
-    assert {(m.status, m.process) for m in parting.absences} == {("skipped", 4)}
+    assert {(m.status, m.process) for m in parting.absences} == {("skipped", 0)}
     reasons = {(m.name, m.setting.get("n")): m.reason for m in parting.absences}
     assert reasons["submit", None] == reasons["duration", 1] == reason
     assert reasons["gap", 2] == f"duration n=2 tracer=cupti has no value: {reason}"
@@ -121,7 +121,7 @@ def test_points_of_a_device_and_a_tracer_share_a_process() -> None:
     deferred = [elsewhere.Deferred(point) for point in points]
     process, told = Jobs(), list[tuple[int, str]]()
     measure_elsewhere(
-        deferred, process, PLAN, 7, lambda _: None, lambda i, m: told.append((i, m.name))
+        deferred, process, PLAN, lambda _: None, lambda i, m: told.append((i, m.name))
     )
     jobs = process.jobs  # type: ignore[attr-defined]
     assert [(job.device, job.tracer, len(job.points)) for job in jobs] == [
@@ -130,7 +130,7 @@ def test_points_of_a_device_and_a_tracer_share_a_process() -> None:
         ("cuda:1", None, 1),
         ("cuda:1", "cupti", 1),
     ]
-    assert {(job.process, job.plan.timeout_s) for job in jobs} == {(7, 0.3)}
+    assert {(job.process, job.plan.timeout_s) for job in jobs} == {(0, 0.3)}
     assert sorted(told) == [(i, point[1].name) for i, point in enumerate(points)]
 
 

@@ -90,9 +90,13 @@ def run(selection: LadderSelection, measures: PointProcess) -> Result:
 def test_rungs_of_one_package_share_a_process_and_none_with_others() -> None:
     played = Played()
     found = run(LadderSelection(["cpu"]), played)
-    packages = [{RUNGS.open(point.name).package for point in job.points} for job in played.jobs]
-    assert all(len(each) == 1 for each in packages)
-    assert len({each.pop() for each in packages}) == len(played.jobs)
+    first = [job for job in played.jobs if job.process == 0]
+    kinds = [
+        {(rung.package, rung.processes) for rung in (RUNGS.open(p.name) for p in job.points)}
+        for job in first
+    ]
+    assert all(len(each) == 1 for each in kinds)
+    assert len({each.pop() for each in kinds}) == len(first)
     names = [row.name for row in found.rungs]
     assert sorted(set(names), key=list(RUNGS).index) == list(dict.fromkeys(names))
     assert found.kind == "dispatch_ladder"
@@ -106,6 +110,24 @@ def test_processes_repeat_everything_and_progress_counts_it() -> None:
     assert [row.process for row in found.rungs] == [0, 1, 2]
     assert progress.begun == [(n, 3, "raw_call") for n in range(3)]
     assert found.processes == 3
+
+
+def test_rungs_of_plain_calls_are_measured_in_three_processes_in_the_time_of_one() -> None:
+    progress, played = Watched(), Played()
+    selection = LadderSelection(["cpu"], rungs=["raw_call", "extension", "numpy_ufunc"])
+    plan = Plan(min_samples=30, min_time_s=0.3, max_samples=90)
+    found = LadderRun(selection, plan, environment(), played, progress).run()
+    repeated = dict.fromkeys(("raw_call", "extension", "numpy_ufunc"), 0)
+    for rung in found.rungs:
+        repeated[rung.name] = max(repeated[rung.name], rung.process + 1)
+    assert repeated == {"raw_call": 3, "extension": 3, "numpy_ufunc": 1}
+    assert [total for _, total, _ in progress.begun] == [13] * 13  # three numbers of arguments
+    shares = {
+        (job.points[0].name, job.plan.min_samples, round(job.plan.min_time_s, 6))
+        for job in played.jobs
+    }
+    assert shares == {("raw_call", 10, 0.1), ("numpy_ufunc", 30, 0.3)}
+    assert found.processes == 1
 
 
 def test_a_quick_run_leaves_out_what_is_not_unless_it_is_named() -> None:

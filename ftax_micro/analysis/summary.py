@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from ftax_micro import stats
 from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict, undisturbed
@@ -67,9 +68,32 @@ class Summary:
         return setting_text(self.setting)
 
 
+class RowCounts(NamedTuple):
+    """How many rows there are, have a value from some process, and failed in some."""
+
+    every: int
+    measured: int
+    failed: int
+
+
 def setting_text(setting: Setting) -> str:
     """A setting as one line of text: ``wait=spin idle_ns=0``."""
     return " ".join(f"{key}={value}" for key, value in setting.items())
+
+
+def row_key(measurement: Measurement) -> tuple[str, str, str]:
+    """Device, name and setting: what measurements of one row by several processes share."""
+    return measurement.device, measurement.name, setting_text(measurement.setting)
+
+
+def count_rows(measurements: Iterable[Measurement]) -> RowCounts:
+    """The rows of `measurements`, each counted once however many processes measured it."""
+    every = list(measurements)
+    return RowCounts(
+        every=len({row_key(each) for each in every}),
+        measured=len({row_key(each) for each in every if each.data is not None}),
+        failed=len({row_key(each) for each in every if each.status == "failed"}),
+    )
 
 
 def summarise(
@@ -90,7 +114,7 @@ def summarise(
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
     slowed: dict[tuple[str, str, str], float | None] = {}
     for each, slowdown in zip(every, slowdowns(every), strict=True):
-        key = (each.device, each.name, setting_text(each.setting))
+        key = row_key(each)
         groups.setdefault(key, []).append(each)
         slowed[key] = max(slowdown or 0.0, slowed.get(key) or 0.0) or None
     return [_slowed(_summary(group, level), slowed[key]) for key, group in groups.items()]
@@ -105,7 +129,7 @@ def with_undisturbed(
     for each, quiet in zip(measurements, undisturbed(measurements), strict=True):
         if each.data is None or each.data.unit != "s":
             continue
-        key = (each.device, each.name, setting_text(each.setting))
+        key = row_key(each)
         if quiet is not each.data:
             disturbed.add(key)
         if quiet is not None:

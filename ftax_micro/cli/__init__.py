@@ -179,10 +179,10 @@ def add_sampling_options(
     group.add_argument(
         "--processes",
         type=whole_number(1000),
-        default=1,
         metavar="N",
         help="repeat everything in N fresh processes, since one hides what differs between "
-        "processes; 5 for anything published (default: 1, this process)",
+        "processes; 5 for anything published (default: calls from Python in 3 that share their "
+        "time, everything else in one)",
     )
     group.add_argument(
         "--min-samples",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 from ftax_micro.devices.contract import Device
 from ftax_micro.devices.tracing import Tracer
@@ -58,6 +59,11 @@ def open_device(name: str, tracer: Tracer | None = None) -> Device:
     from ftax_micro.devices.cuda import CudaDevice
 
     return CudaDevice(int(name.partition(":")[2]), tracer)
+
+
+def load_device(name: str) -> None:
+    """Import what opening the device called `name` needs, without touching it."""
+    import_module(f"ftax_micro.devices.{name.partition(':')[0]}")
 
 
 def _cuda_names() -> list[str]:

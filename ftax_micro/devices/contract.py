@@ -60,7 +60,9 @@ class FloorRow:
     `settings` are its points in a default run, `axes` the further points that ``--axis NAME``
     varies one at a time. `measure` raises `errors.Skip` with the reason where the row cannot run
     here, `errors.NeedsOwnProcess` where it can, but not in this process. What is `subtracted` is
-    measured along with the row, and becomes one of its corrections.
+    measured along with the row, and becomes one of its corrections. More than one of `processes`:
+    the row is measured again in fresh ones, which share its time with the first, since part of what
+    it takes is settled as a process is loaded.
     """
 
     name: str
@@ -69,6 +71,7 @@ class FloorRow:
     settings: Sequence[Setting] = ({},)
     axes: Mapping[str, Sequence[Setting]] = field(default_factory=dict)
     subtracted: Subtracted | None = None
+    processes: int = 1
 
 
 class Device(Protocol):

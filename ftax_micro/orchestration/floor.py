@@ -11,10 +11,10 @@ from typing import Protocol
 
 import ftax_micro
 from ftax_micro.analysis.floor.break_even import with_break_evens
-from ftax_micro.analysis.summary import setting_text
+from ftax_micro.analysis.summary import row_key, setting_text
 from ftax_micro.devices import open_device, resolve_devices
 from ftax_micro.devices._extension import core
-from ftax_micro.devices.contract import Device
+from ftax_micro.devices.contract import Device, FloorRow
 from ftax_micro.environment import capture_environment
 from ftax_micro.errors import (
     DeviceUnavailableError,
@@ -23,12 +23,17 @@ from ftax_micro.errors import (
     NeedsOwnProcess,
 )
 from ftax_micro.facts import Environment
-from ftax_micro.orchestration.elsewhere import Deferred, measure_elsewhere, part_points
+from ftax_micro.orchestration.elsewhere import (
+    Deferred,
+    measure_again,
+    measure_elsewhere,
+    part_points,
+)
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.interrupts import Interrupts
-from ftax_micro.orchestration.plans import check_plan
+from ftax_micro.orchestration.plans import check_plan, shared_plan
 from ftax_micro.orchestration.point.measure import absent, measure_point, reason_of, skipped_device
-from ftax_micro.orchestration.point.process import PointProcess
+from ftax_micro.orchestration.point.process import Begins, PointProcess
 from ftax_micro.orchestration.point.selection import Point, Selection, select_points
 from ftax_micro.orchestration.subtraction import subtract
 from ftax_micro.orchestration.watchdog import Watchdog
@@ -54,13 +59,14 @@ class FloorRun:
     """One run in progress; `result()` is what is known so far, at any time.
 
     `interrupts` and `watchdog` are given by commands; a library call has neither, so
-    KeyboardInterrupt means what it always means.
+    KeyboardInterrupt means what it always means. `processes` is how many of them measure a row;
+    None: as many as the row says.
     """
 
     selection: Selection
     plan: Plan
     environment: Environment
-    process: int = 0
+    processes: int | None = None
     progress: Progress | None = None
     interrupts: Interrupts | None = None
     watchdog: Watchdog | None = None
@@ -69,6 +75,7 @@ class FloorRun:
     incomplete_reason: str | None = "the run has not finished"
     _current: Point | None = None
     _points: list[Point] = field(default_factory=list)
+    _repeated: list[Point] = field(default_factory=list)
     _begun: int = 0
     _complaint: str | None = None
 
@@ -83,6 +90,7 @@ class FloorRun:
             try:
                 deferred = self._measure_here()
                 self._measure_elsewhere(deferred)  # with the devices given back
+                self._measure_again()
                 if self.interrupts and self.interrupts.pending and _cut_short(self.measurements):
                     raise self.interrupts.pending
                 self.incomplete_reason = self._complaint
@@ -107,7 +115,7 @@ class FloorRun:
         """Called from the watchdog's thread: the row being measured failed, and the run with it."""
         self.incomplete_reason = reason
         if self._current is not None:
-            self.measurements.append(absent(self._current, self.process, "failed", reason))
+            self.measurements.append(absent(self._current, 0, "failed", reason))
 
     def _measure_here(self) -> list[Deferred]:
         """Measure what can be in this process; returns what has to be in another."""
@@ -125,7 +133,7 @@ class FloorRun:
                 self._close(device)
 
     def _measure_all(self) -> list[Deferred]:
-        parting = part_points(self._points, self.process)
+        parting = part_points(self._points)
         deferred = parting.deferred
         for measurement in parting.absences:
             self._begins(measurement.device, measurement.name, measurement.setting)
@@ -136,36 +144,56 @@ class FloorRun:
             self._current = point
             try:
                 with self._guard(f"{device.name} {row.name}"):
-                    measurement = measure_point(
-                        point, self.plan, self.process, self.interrupts, defer=True
-                    )
+                    plan = shared_plan(self.plan, self._processes_of(row))
+                    measurement = measure_point(point, plan, 0, self.interrupts, defer=True)
             except NeedsOwnProcess as reason:
                 deferred.append(Deferred(point, str(reason)))
                 self._begun -= 1
             else:
                 self._ends(measurement)
+                if measurement.status == "ok":
+                    self._repeated.append(point)
             self._current = None
         return deferred
 
     def _measure_elsewhere(self, deferred: Sequence[Deferred]) -> None:
-        limit_s = self.watchdog.limit_s if self.watchdog else self.plan.timeout_s + _PATIENCE_S
+        points = [each.point for each in deferred]
+        measure_elsewhere(
+            deferred, self._other_process(), self.plan, self._beginning(points), self._ending
+        )
 
+    def _measure_again(self) -> None:
+        """Measure in further processes what has a value from this one and asks for more."""
+        measure_again(
+            self._repeated,
+            self._processes_of,
+            self._other_process(),
+            self.plan,
+            self._beginning,
+            self._ending,
+        )
+
+    def _other_process(self) -> PointProcess:
+        limit_s = self.watchdog.limit_s if self.watchdog else self.plan.timeout_s + _PATIENCE_S
+        return PointProcess(limit_s, self.interrupts)
+
+    def _processes_of(self, row: FloorRow) -> int:
+        return self.processes or row.processes
+
+    def _beginning(self, points: Sequence[Point]) -> Begins:
         def begins(index: int) -> None:
-            device, row, setting = deferred[index].point
+            device, row, setting = points[index]
             self._begins(device.name, row.name, setting)
 
-        measure_elsewhere(
-            deferred,
-            PointProcess(limit_s, self.interrupts),
-            self.plan,
-            self.process,
-            begins,
-            lambda _, measurement: self._ends(measurement),
-        )
+        return begins
+
+    def _ending(self, _: int, measurement: Measurement) -> None:
+        self._ends(measurement)
 
     def _begins(self, device: str, name: str, setting: Setting) -> None:
         if self.progress:
-            self.progress.row_begins(self._begun, len(self._points), device, name, setting)
+            total = sum(self._processes_of(row) for _, row, _ in self._points)
+            self.progress.row_begins(self._begun, total, device, name, setting)
         self._begun += 1
 
     def _ends(self, measurement: Measurement) -> None:
@@ -182,7 +210,7 @@ class FloorRun:
         places = {key: place for place, key in reversed(list(enumerate(keys)))}
 
         def place(each: Measurement) -> int:
-            return places.get((each.device, each.name, setting_text(each.setting)), -1)
+            return places.get(row_key(each), -1)
 
         return [
             subtract(self._points[place(each)], each, done, self.plan.confidence)
@@ -198,7 +226,7 @@ class FloorRun:
         except DeviceUnavailableError as error:
             if self.selection.by_name or name == "cpu":
                 raise
-            facts, row = skipped_device(name, str(error), self.process)
+            facts, row = skipped_device(name, str(error))
             self.devices.append(facts)
             self.measurements.append(row)
             return []

@@ -21,7 +21,7 @@ from ftax_micro.facts import Environment
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.floor import Progress
 from ftax_micro.orchestration.interrupts import Interrupts
-from ftax_micro.orchestration.plans import check_plan
+from ftax_micro.orchestration.plans import check_plan, shared_plan
 from ftax_micro.orchestration.point.job import PointJob, PointName
 from ftax_micro.orchestration.point.measure import skipped_device
 from ftax_micro.orchestration.point.process import Begins, PointProcess, Task
@@ -78,7 +78,8 @@ def select_ladder(device: str = "auto", rungs: Sequence[str] | None = None) -> L
 class LadderRun:
     """One run in progress; `result()` is what is known so far, at any time.
 
-    `measures` is the process for a package's rungs, `processes` how often all is repeated.
+    `measures` is the process for a package's rungs, `processes` how many fresh ones measure each
+    rung; None: as many as the rung says, in one rung's time.
     """
 
     selection: LadderSelection
@@ -86,7 +87,7 @@ class LadderRun:
     environment: Environment
     measures: PointProcess
     progress: Progress | None = None
-    processes: int = 1
+    processes: int | None = None
     devices: list[DeviceFacts] = field(default_factory=list)
     rungs: list[Measurement] = field(default_factory=list)
     incomplete_reason: str | None = "the run has not finished"
@@ -106,7 +107,7 @@ class LadderRun:
                     self._leave_out(name, reason)
                 for name in selection.devices:
                     self._leave_for_later(name)
-                for process in range(self.processes):
+                for process in range(self.processes or _most_processes(selection)):
                     for name in selection.devices:
                         self._measure(name, process)
                 self.incomplete_reason = None
@@ -129,27 +130,29 @@ class LadderRun:
             rungs=sorted(
                 self.rungs, key=lambda row: (places.index(row.device), order.index(row.name))
             ),
-            processes=self.processes,
+            processes=self.processes or 1,
             complete=self.incomplete_reason is None,
             incomplete_reason=self.incomplete_reason,
         )
 
     def _measure(self, device: str, process: int) -> None:
-        packages: dict[str | None, list[PointName]] = {}
+        packages: dict[tuple[str | None, int], list[PointName]] = {}
         for rung, setting in _points(self.selection, device):
-            if self._is_for_later(rung):
+            if process >= self._repeats(rung):
                 continue
             point = PointName(name=rung.name, setting=setting)
-            packages.setdefault(rung.package, []).append(point)
+            shares = 1 if self.processes else rung.processes
+            packages.setdefault((rung.package, shares), []).append(point)
         tasks: list[Task] = []
-        for points in packages.values():
-            job = PointJob(device=device, points=points, plan=self.plan, process=process)
+        for (_, shares), points in packages.items():
+            plan = shared_plan(self.plan, shares)
+            job = PointJob(device=device, points=points, plan=plan, process=process)
             tasks.append((job, self._beginning(device, points), self._ends))
         self.measures.measure_all(tasks)
 
     def _beginning(self, device: str, points: Sequence[PointName]) -> Begins:
         every = [p for name in self.selection.devices for p in _points(self.selection, name)]
-        total = sum(not self._is_for_later(rung) for rung, _ in every) * self.processes
+        total = sum(self._repeats(rung) for rung, _ in every)
 
         def begins(index: int) -> None:
             if self.progress:
@@ -172,6 +175,10 @@ class LadderRun:
         for point in _points(self.selection, device):
             if self._is_for_later(point[0]):
                 self.rungs.append(_skipped(device, point, _NOT_QUICK))
+
+    def _repeats(self, rung: Rung) -> int:
+        """How many processes measure `rung`."""
+        return 0 if self._is_for_later(rung) else self.processes or rung.processes
 
     def _is_for_later(self, rung: Rung) -> bool:
         """Whether a quick run leaves `rung` out, since nobody asked for it by its name."""
@@ -225,6 +232,11 @@ def _points(selection: LadderSelection, device: str) -> list[tuple[Rung, Setting
         if chosen is None or rung.name in chosen
         for setting in rung.settings(kind)
     ]
+
+
+def _most_processes(selection: LadderSelection) -> int:
+    points = (point for name in selection.devices for point in _points(selection, name))
+    return max((rung.processes for rung, _ in points), default=1)
 
 
 def _described(name: str) -> DeviceFacts:

@@ -15,6 +15,16 @@ MOST_SAMPLES = 10_000_000
 LONGEST_S = 86_400.0
 
 
+def shared_plan(plan: Plan, processes: int) -> Plan:
+    """`plan` for each of several processes that share a row's time and samples."""
+    return msgspec.structs.replace(
+        plan,
+        min_samples=math.ceil(plan.min_samples / processes),
+        min_time_s=plan.min_time_s / processes,
+        max_samples=math.ceil(plan.max_samples / processes),
+    )
+
+
 def check_plan(plan: Plan) -> Plan:
     """`plan` itself. Errors: `UsageError` naming the first field that makes no sense."""
     try:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ftax_micro.devices import open_device
+from ftax_micro.devices import load_device, open_device
 from ftax_micro.devices.contract import TRACER, Device
 from ftax_micro.devices.tracing import Tracer
 from ftax_micro.errors import FtaxError, Interrupted, Skip
@@ -120,7 +120,7 @@ def main(
     """Measure the job in the folder; the exit code says whether all points were reached.
 
     `opener` opens the job's device, by default `open_device`. `loader` is called first where the
-    job waits.
+    job waits; by default it imports what that device needs.
     """
     folder, pipe = Path(arguments[0]), int(arguments[1])
     os.set_inheritable(pipe, False)  # or a helper of the driver would hold it open
@@ -129,7 +129,7 @@ def main(
         try:
             job = read_job(folder)
             if job.waits:
-                _wait(job, pipe, loader, interrupts, told)
+                _wait(job, pipe, loader or _load, interrupts, told)
             _Child(job, folder, pipe, interrupts, opener or open_device).run()
         except Interrupted as error:
             return error.exit_code
@@ -138,17 +138,20 @@ def main(
     return 0
 
 
+def _load(job: PointJob) -> None:
+    load_device(job.device)
+
+
 def _wait(
     job: PointJob,
     pipe: int,
-    loader: Loader | None,
+    loader: Loader,
     interrupts: Interrupts,
     told: threading.Event,
 ) -> None:
     """Import what `job` needs, and wait for the word. Errors: `Interrupted`."""
-    if loader is not None:
-        with contextlib.suppress(Exception):  # the point that needs it tells
-            loader(job)
+    with contextlib.suppress(Exception):  # the point that needs it tells
+        loader(job)
     os.write(pipe, LOADED)
     with interrupts.raised():
         told.wait()
