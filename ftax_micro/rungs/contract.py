@@ -69,8 +69,8 @@ class Rung:
     path is documented. Not `quick` is one that takes longer to make ready than all others together.
     `load(kind)` imports what takes long, for devices of that kind and without touching one: it is
     called once, while other processes import theirs. What goes wrong there is for `make` to tell.
-    `processes`: how many fresh ones share its time (`FloorRow.processes`); rungs of one package that
-    differ in it have processes of their own.
+    `processes`: how many fresh ones share its time (`FloorRow.processes`); those of one package
+    that differ in it have processes of their own.
     """
 
     name: str
