@@ -361,7 +361,7 @@ def watched(value_s: float, spread: float, quiet: int, slow: int) -> Measurement
     """A row of `quiet` samples around a value and of `slow` ones beside a busy neighbour."""
     steps = [(index * 8 % 21 - 10) / 10 for index in range(quiet)]
     samples = [value_s * (1 + spread * step) for step in steps] + [9 * value_s] * slow
-    speeds = CoreSpeeds(work_s={"0": [1e-9, 1e-9, 2e-9]}, samples=[quiet, slow])
+    speeds = CoreSpeeds(work_s={"0": [*[1e-9] * 11, 2e-9]}, samples=[*[2] * 9, quiet - 18, slow])
     data = Data(estimate="median", stop_reason="interval", samples=samples, core_speeds=speeds)
     return Measurement(device="cpu", name="submit", status="ok", data=data)
 

@@ -92,6 +92,14 @@ def watched(works: dict[str, list[float]], stretches: list[int], data: Data) -> 
     return replace(measured({"0": 1e-9}, {"0": 1e-9}), data=replace(data, core_speeds=speeds))
 
 
+# Ten quiet stretches of `EACH` samples, then one beside which the core was slow.
+WORKS, EACH = {"0": [*[1e-9] * 11, 2e-9]}, 4
+
+
+def stretches(slow: int) -> list[int]:
+    return [EACH] * 10 + [slow]
+
+
 def samples_of(*parts: tuple[float, int]) -> Data:
     samples = [value for value, number in parts for _ in range(number)]
     return Data(estimate="median", stop_reason="interval", samples=samples)
@@ -112,25 +120,33 @@ def test_any_core_of_a_watched_row_can_slow_it_and_a_glance_sets_the_mark() -> N
 
 
 def test_undisturbed_samples_lie_between_two_quiet_glances() -> None:
-    works = {"0": [1e-9, 1.05e-9, 2e-9, 1e-9, 1e-9]}
-    data = samples_of((1e-6, 30), (2e-6, 20), (3e-6, 20), (1.5e-6, 10), (9e-6, 5))
-    (found,) = undisturbed([watched(works, [30, 20, 20, 10], data)])
+    works = {"0": [*[1e-9] * 9, 1.05e-9, 2e-9, 1e-9, 1e-9]}
+    data = samples_of((1e-6, 27), (2e-6, 20), (3e-6, 20), (1.5e-6, 10), (9e-6, 5))
+    (found,) = undisturbed([watched(works, [*[3] * 9, 20, 20, 10], data)])
     assert found is not None
-    assert found.samples == [1e-6] * 30 + [1.5e-6] * 10  # the last five nobody watched
+    assert found.samples == [1e-6] * 27 + [1.5e-6] * 10  # the last five nobody watched
 
 
 def test_bursts_of_every_level_are_left_out_alike() -> None:
-    works = {"0": [1e-9, 1e-9, 2e-9]}
-    levels = [Level(count=n, samples_s=[n * 1e-6] * 35 + [n * 1e-3] * 35) for n in (1, 2)]
+    levels = [Level(count=n, samples_s=[n * 1e-6] * 40 + [n * 1e-3] * 35) for n in (1, 2)]
     data = Data(estimate="slope", stop_reason="interval", levels=levels)
-    (found,) = undisturbed([watched(works, [35, 35], data)])
+    (found,) = undisturbed([watched(WORKS, stretches(35), data)])
     assert found is not None
-    assert [level.samples_s for level in found.levels] == [[1e-6] * 35, [2e-6] * 35]
+    assert [level.samples_s for level in found.levels] == [[1e-6] * 40, [2e-6] * 40]
 
 
 def test_where_too_little_is_left_nothing_is_said() -> None:
-    works = {"0": [1e-9, 1e-9, 2e-9]}
-    assert undisturbed([watched(works, [29, 61], samples_of((1e-6, 90)))]) == [None]
+    few = [watched(WORKS, [*[2] * 9, 11, 61], samples_of((1e-6, 90)))]
+    assert undisturbed(few) == [None]  # 29 samples
+    enough = [watched(WORKS, [*[2] * 9, 12, 60], samples_of((1e-6, 90)))]
+    assert undisturbed(enough) != [None]
+
+
+@pytest.mark.parametrize("empty", [0, 1])
+def test_what_a_neighbour_may_have_come_and_gone_within_is_not_enough(empty: int) -> None:
+    works = {"0": [*[1e-9] * (10 + empty), 2e-9]}
+    row = watched(works, [*[9] * 9, *[0] * empty, 9], samples_of((1e-6, 90)))
+    assert undisturbed([row]) == [None]  # nine stretches, and perhaps one without a sample
 
 
 def test_data_that_nothing_disturbed_is_left_as_it_is() -> None:
@@ -146,8 +162,7 @@ def test_data_that_nothing_disturbed_is_left_as_it_is() -> None:
 
 
 def test_a_row_tells_what_its_undisturbed_samples_give_less_its_corrections() -> None:
-    works = {"0": [1e-9, 1e-9, 2e-9]}
-    row = watched(works, [40, 50], samples_of((3e-6, 40), (8e-6, 50)))
+    row = watched(WORKS, stretches(50), samples_of((3e-6, 40), (8e-6, 50)))
     taken_off = Correction(name="entry", value_s=1e-6, low_s=1e-6, high_s=1e-6, source="test")
     rows = [replace(row, corrections=[taken_off])]
     (told,) = with_undisturbed(summarise(rows), rows, 0.95)
@@ -164,9 +179,8 @@ def test_a_row_without_a_disturbance_tells_nothing_twice() -> None:
 
 
 def test_processes_of_a_row_are_joined_undisturbed_too() -> None:
-    works = {"0": [1e-9, 1e-9, 2e-9]}
     rows = [
-        replace(watched(works, [40, 50], samples_of((value, 40), (9e-6, 50))), process=number)
+        replace(watched(WORKS, stretches(50), samples_of((value, 40), (9e-6, 50))), process=number)
         for number, value in enumerate([1e-6, 2e-6, 4e-6])
     ]
     (told,) = with_undisturbed(summarise(rows), rows, 0.95)

@@ -21,7 +21,7 @@ from ftax_micro.devices import cpu, open_device
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow
 from ftax_micro.devices.cpu import CpuDevice, handoff
-from ftax_micro.devices.cpu.calls import call_rows, unrolled_probe
+from ftax_micro.devices.cpu.calls import call_rows
 from ftax_micro.devices.cpu.cores import Topology, parse_core_list
 from ftax_micro.devices.cpu.handoff import RING_CAPACITY, handoff_rows
 from ftax_micro.devices.cpu.parallel import parallel_rows
@@ -349,37 +349,6 @@ def test_a_parallel_region_says_how_many_threads_it_had(
 ) -> None:
     outcome = row_of(device, "parallel_region").measure({"wait": "block"}, TINY)
     assert outcome.facts == {"threads": len(two_cores.one_per_physical_core()) or 2}
-
-
-# Probes of calls
-
-
-def test_an_unrolled_probe_calls_as_often_as_asked() -> None:
-    calls = 0
-
-    def function() -> None:
-        nonlocal calls
-        calls += 1
-
-    probe = unrolled_probe(function)
-    assert probe(7) > 0
-    assert calls == 7
-    probe(300)
-    probe(7)
-    assert calls == 314
-
-
-@pytest.mark.parametrize("name", ["empty_noargs", "empty_pybind11"])
-def test_the_empty_functions_return_nothing_and_take_nothing(name: str) -> None:
-    function = getattr(core().host, name)
-    assert function() is None
-    with pytest.raises(TypeError):
-        function(1)
-
-
-def test_more_calls_take_longer() -> None:
-    # A thousandfold, so that only a loop that was optimised away fails this.
-    assert core().host.call_direct(10_000_000) > core().host.call_direct(10_000)
 
 
 # Wrong use of the extension

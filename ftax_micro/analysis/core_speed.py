@@ -26,6 +26,9 @@ CODE = "core_slowed"
 _TOLERATED = 1.1
 # Of fewer samples (bursts of each level) no value is told: a quick run takes as many.
 _LEAST_UNDISTURBED = 30
+# Nor of fewer stretches between two glances: a neighbour may have come and gone within one. Of
+# hand-overs to a sleeping thread three to five stretches told 13 to 15 µs, ten and more 12.5 to 13.
+_LEAST_STRETCHES = 10
 
 # The fastest that each core of each device ever was: seconds per round of the fixed work.
 _Fastest = Mapping[tuple[str, str], float]
@@ -44,8 +47,9 @@ def undisturbed(measurements: Sequence[Measurement]) -> list[Data | None]:
     """For each measurement what it is of undisturbed samples alone: those before and after which no
     core was slower than at its fastest in any of them. The very same data where that is all.
 
-    None where fewer than 30 samples (or bursts of a level) are left, and where nobody watched the
-    cores in between and one was slowed before or after.
+    None where fewer than 30 samples (or bursts of a level) are left, or those of fewer than ten
+    stretches between glances, and where nobody watched the cores in between and one was slowed
+    before or after.
     """
     fastest = _fastest(measurements)
     return [_undisturbed(each, fastest) for each in measurements]
@@ -152,20 +156,29 @@ def _slowdown(measurement: Measurement, fastest: _Fastest) -> float | None:
 
 
 def _by_sample(device: str, speeds: CoreSpeeds, fastest: _Fastest) -> npt.NDArray[np.float64]:
-    """How slow the slowest core was beside each sample: at the slower of the glances around it."""
+    """How slow the slowest core was beside each sample: as in the stretch that it lies in."""
+    return np.repeat(_by_stretch(device, speeds, fastest), speeds.samples)
+
+
+def _by_stretch(device: str, speeds: CoreSpeeds, fastest: _Fastest) -> npt.NDArray[np.float64]:
+    """How slow the slowest core was between two glances: at the slower of them."""
     works = [np.asarray(each) / fastest[device, core] for core, each in speeds.work_s.items()]
     at_glances = np.max(works, axis=0)
-    return np.repeat(np.maximum(at_glances[:-1], at_glances[1:]), speeds.samples)
+    found: npt.NDArray[np.float64] = np.maximum(at_glances[:-1], at_glances[1:])
+    return found
 
 
 def _undisturbed(measurement: Measurement, fastest: _Fastest) -> Data | None:
     data = measurement.data
     if data is None or data.core_speeds is None:
         return None if is_slowed(_slowdown(measurement, fastest)) else data
-    kept = _by_sample(measurement.device, data.core_speeds, fastest) <= _TOLERATED
+    speeds = data.core_speeds
+    quiet = _by_stretch(measurement.device, speeds, fastest) <= _TOLERATED
+    kept = np.repeat(quiet, speeds.samples)
     if kept.all():
         return data
-    if np.count_nonzero(kept) < _LEAST_UNDISTURBED:
+    stretches = np.count_nonzero(quiet & (np.asarray(speeds.samples) > 0))
+    if np.count_nonzero(kept) < _LEAST_UNDISTURBED or stretches < _LEAST_STRETCHES:
         return None
     levels = [
         msgspec.structs.replace(level, samples_s=list(itertools.compress(level.samples_s, kept)))
