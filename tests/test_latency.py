@@ -95,6 +95,46 @@ def test_a_mode_that_computes_something_else_is_failed_and_never_timed(
     assert next(calls) == 1
 
 
+class Unsteady(torch.nn.Module):
+    """A sum that is off by `noise`, another time each forward; into one buffer where `reuses`."""
+
+    def __init__(self, noise: float, reuses: bool = False) -> None:
+        super().__init__()
+        self.register_buffer("result", torch.empty(2))
+        self.noise, self.reuses = noise, reuses
+        self.calls = 0
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls += 1
+        total: torch.Tensor = x.sum(1) * (1 + self.noise * self.calls)
+        return self.result.copy_(total) if self.reuses else total
+
+
+@pytest.mark.parametrize("reuses", [False, True])
+def test_a_model_that_answers_otherwise_each_time_is_compared_with_nothing(reuses: bool) -> None:
+    cases = measured(request_for(lambda: Unsteady(0.5, reuses)), "eager", "torchscript")
+    assert cases["eager"].status == "failed"
+    assert "differ from forward to forward" in str(cases["eager"].reason)
+    assert cases["torchscript"].status == "skipped"
+    assert "nothing to compare with" in str(cases["torchscript"].reason)
+
+
+def test_rounding_from_forward_to_forward_is_no_reason() -> None:
+    """Kernels that add up in no fixed order round differently each time."""
+    assert measured(request_for(lambda: Unsteady(1e-6)), "eager")["eager"].status == "ok"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
+def test_outputs_that_prove_nothing_are_told_as_what_they_are(value: float) -> None:
+    class Constant(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * value
+
+    case = measured(request_for(Constant), "eager")["eager"]
+    assert case.status == "failed"
+    assert ("zero" if value == 0 else "not finite") in str(case.reason)
+
+
 def test_a_mode_that_cannot_run_here_is_skipped_and_the_rest_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -10,7 +10,7 @@ from ftax_micro.errors import FtaxError, Skip
 from ftax_micro.interleaving import ForwardProbe
 from ftax_micro.models.workload import import_torch
 from ftax_micro.modes.contract import Prepared
-from ftax_micro.modes.equality import check_finite
+from ftax_micro.modes.equality import MismatchError, check_equal
 from ftax_micro.orchestration.workload.request import WorkloadRequest
 
 
@@ -34,20 +34,24 @@ def nothing_to_compare_with(reason: str) -> Skip:
     return Skip(f"there is nothing to compare with, eager has no outputs: {reason}")
 
 
-def check_repeatable(prepared: Prepared, outputs: Sequence[Any]) -> None:
-    """Errors: `UnrepeatableError` where a second forward answers otherwise, `MismatchError` where
-    the outputs are not finite.
+def check_repeatable(
+    prepared: Prepared, outputs: Sequence[Any], dtype: str, valid: Any = None
+) -> None:
+    """Errors: `UnrepeatableError` where a second forward answers otherwise, by more than `dtype`
+    lets modes differ; `MismatchError` where nothing can be compared with `outputs`.
+
+    Rounding may differ: kernels that add up in no fixed order are no random numbers.
     """
-    check_finite(outputs)
+    kept = [output.clone() for output in outputs]  # a forward may write where the last one did
+    check_equal(kept, kept, dtype, valid)
     again = prepared.outputs(prepared.forward())
-    same = len(again) == len(outputs) and all(
-        one.shape == two.shape and bool((one == two).all())
-        for one, two in zip(outputs, again, strict=True)
-    )
-    if not same:
+    try:
+        check_equal(kept, again, dtype, valid)
+    except MismatchError as error:
         raise UnrepeatableError(
-            "eager's outputs differ from forward to forward: the model draws random numbers"
-        )
+            "eager's outputs differ from forward to forward, by more than rounding: the model "
+            "draws random numbers or keeps a state"
+        ) from error
 
 
 @contextlib.contextmanager

@@ -197,7 +197,7 @@ class WorkloadSession:
                 self.tell(Stands(phase="check", mode=mode))
                 outputs = prepared.outputs(output)
                 if mode == REFERENCE:
-                    check_repeatable(prepared, outputs)
+                    check_repeatable(prepared, outputs, self.request.dtype, workload.valid)
                     reference = outputs
                 if not isinstance(reference, list):
                     raise nothing_to_compare_with(failure_reason(reference or ValueError()))
