@@ -142,7 +142,9 @@ def test_its_processes_share_the_time_and_the_samples_of_one(
     shared = plans["thrice"]
     assert (shared.min_samples, shared.max_samples) == (10, 34)
     assert shared.min_time_s == pytest.approx(0.1)
-    assert (shared.timeout_s, shared.half_width) == (PLAN.timeout_s, PLAN.half_width)
+    assert shared.timeout_s == pytest.approx(PLAN.timeout_s / 3)
+    assert shared.patience_s == pytest.approx(PLAN.patience_s / 3)
+    assert (shared.half_width, shared.quick) == (PLAN.half_width, PLAN.quick)
 
 
 def test_a_share_is_never_nothing() -> None:

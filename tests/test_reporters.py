@@ -334,7 +334,8 @@ def test_every_format_opens_and_an_unknown_one_suggests_the_nearest(registry: Re
 def disturbed(quiet: int, slow: int) -> Result:
     """A row with so many samples of 1 µs, then so many of 4 µs beside a slow core."""
     samples = [1e-6] * quiet + [4e-6] * slow
-    speeds = CoreSpeeds(work_s={"0": [1e-9, 1e-9, 2e-9]}, samples=[quiet, slow])
+    works, each = [*[1e-9] * 11, 2e-9], quiet // 10  # ten quiet stretches between glances
+    speeds = CoreSpeeds(work_s={"0": works}, samples=[*[each] * 10, slow])
     told = row("launch_sync", samples, setting=dict(SPIN))
     assert told.data is not None
     data = msgspec.structs.replace(told.data, core_speeds=speeds)

@@ -21,6 +21,8 @@ def shared_plan(plan: Plan, processes: int) -> Plan:
         plan,
         min_samples=math.ceil(plan.min_samples / processes),
         min_time_s=plan.min_time_s / processes,
+        timeout_s=plan.timeout_s / processes,
+        patience_s=plan.patience_s / processes,
         max_samples=math.ceil(plan.max_samples / processes),
     )
 
