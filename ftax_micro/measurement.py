@@ -47,10 +47,11 @@ MIN_SHOT_TICKS = 10
 _TARGET_SAMPLE_S = 100e-6
 _MOST_LOOPS = 1 << 40
 _SHOTS_PER_DRAW = 32
-# What a call of some nanoseconds takes is settled within a few percent as its process is loaded, by
-# where things come to lie, and no number of samples in that process shows it. Of ten medians over
-# three processes the spread is below a percent; of ten single ones it is 3 %, and often twice that.
-CALL_PROCESSES = 3
+# Part of what an operation of nanoseconds takes is settled as its process is loaded, by where code
+# and memory come to lie: a few percent of a call, a tenth of a hand-over. No number of samples in
+# that process shows it. Ten medians of a call over three processes spread by a percent; ten single
+# ones by 3 %, and often twice that.
+SHORT_ROW_PROCESSES = 3
 # Resamples while deciding whether to go on; the reported interval uses more.
 _LOOK_RESAMPLES = 200
 

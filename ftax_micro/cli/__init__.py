@@ -181,8 +181,8 @@ def add_sampling_options(
         type=whole_number(1000),
         metavar="N",
         help="repeat everything in N fresh processes, since one hides what differs between "
-        "processes; 5 for anything published (default: calls from Python in 3 that share their "
-        "time, everything else in one)",
+        "processes; 5 for anything published (default: what takes nanoseconds, such "
+        "as a call, in 3 that share its time, everything else in one)",
     )
     group.add_argument(
         "--min-samples",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ftax_micro.devices._extension import core
-from ftax_micro.measurement import CALL_PROCESSES, slope_counts
+from ftax_micro.measurement import SHORT_ROW_PROCESSES, slope_counts
 from ftax_micro.rungs.contract import Place, Program, Rung
 
 # A call takes about a nanosecond: the longest burst is far above the clock's tick.
@@ -24,5 +24,5 @@ RUNG = Rung(
     operation={"cpu": "call"},
     below={"cpu": None},
     make=_make,
-    processes=CALL_PROCESSES,
+    processes=SHORT_ROW_PROCESSES,
 )

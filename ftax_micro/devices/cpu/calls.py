@@ -12,7 +12,13 @@ from collections.abc import Callable
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.glances import Glance
-from ftax_micro.measurement import CALL_PROCESSES, BurstProbe, measure, measure_slope, slope_counts
+from ftax_micro.measurement import (
+    SHORT_ROW_PROCESSES,
+    BurstProbe,
+    measure,
+    measure_slope,
+    slope_counts,
+)
 from ftax_micro.records import ClockFacts, Plan, Setting
 
 # 50 … 300 calls: the longest function is a few microseconds, far above the clock's tick, and still
@@ -33,13 +39,13 @@ def call_rows(clock: ClockFacts, glance: Glance | None) -> list[FloorRow]:
             "one call from Python of an empty function of the extension",
             functools.partial(_call_extension, clock, glance),
             settings=({"binding": "noargs"}, {"binding": "pybind11"}),
-            processes=CALL_PROCESSES,
+            processes=SHORT_ROW_PROCESSES,
         ),
         FloorRow(
             "call_python",
             "one call from Python of an empty Python function",
             functools.partial(_call_python, clock, glance),
-            processes=CALL_PROCESSES,
+            processes=SHORT_ROW_PROCESSES,
         ),
     ]
 

@@ -14,6 +14,7 @@ from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import PLACEMENTS, Topology
 from ftax_micro.glances import Glance
 from ftax_micro.measurement import (
+    SHORT_ROW_PROCESSES,
     BurstProbe,
     ShotProbe,
     measure,
@@ -65,6 +66,7 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
             "submit",
             "host time of one hand-over, ring not full; a blocking worker is woken by it",
             bench.submit,
+            processes=SHORT_ROW_PROCESSES,
         ),
         row(
             "to_start",
