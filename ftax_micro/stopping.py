@@ -16,7 +16,7 @@ from ftax_micro.records import Plan, StopReason
 # Evaluations over which noise must have stayed put, and how much of its largest value it may move
 # to count as put.
 _STABLE_EVALUATIONS = 4
-_STABLE_CHANGE = 0.10
+_STABLE_CHANGE = 0.15
 # Between two evaluations the sample grows by this factor: evaluating costs a sort or a bootstrap,
 # and the interval shrinks only with the square root of the count.
 _GROWTH = 1.15
