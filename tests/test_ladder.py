@@ -130,6 +130,23 @@ def test_rungs_of_plain_calls_are_measured_in_three_processes_in_the_time_of_one
     assert found.processes == 1
 
 
+@pytest.mark.parametrize(
+    ("quick", "processes", "repeated"), [(False, None, 3), (True, None, 1), (True, 5, 5)]
+)
+def test_a_quick_run_imports_no_package_twice_unless_it_is_told_to(
+    quick: bool, processes: int | None, repeated: int
+) -> None:
+    played = Played()
+    selection = LadderSelection(["cpu"], rungs=["raw_call", "torch_grad"])
+    plan = Plan(min_samples=30, quick=quick)
+    found = LadderRun(selection, plan, environment(), played, processes=processes).run()
+    assert [row.process for row in found.rungs if row.name == "torch_grad"] == list(range(repeated))
+    shared = {job.plan.min_samples for job in played.jobs if job.points[0].name == "torch_grad"}
+    assert shared == {10 if (quick, processes) == (False, None) else 30}
+    calls = [row.process for row in found.rungs if row.name == "raw_call"]
+    assert calls == list(range(processes or 3))
+
+
 def test_a_quick_run_leaves_out_what_is_not_unless_it_is_named() -> None:
     slow = [name for name in RUNGS if not RUNGS.open(name).quick]
     assert slow == ["torch_compile_op"]

@@ -141,7 +141,7 @@ class LadderRun:
             if process >= self._repeats(rung):
                 continue
             point = PointName(name=rung.name, setting=setting)
-            shares = 1 if self.processes else rung.processes
+            shares = 1 if self.processes else self._repeats(rung)
             packages.setdefault((rung.package, shares), []).append(point)
         tasks: list[Task] = []
         for (_, shares), points in packages.items():
@@ -177,8 +177,12 @@ class LadderRun:
                 self.rungs.append(_skipped(device, point, _NOT_QUICK))
 
     def _repeats(self, rung: Rung) -> int:
-        """How many processes measure `rung`."""
-        return 0 if self._is_for_later(rung) else self.processes or rung.processes
+        """How many processes measure `rung`: of a quick run, which has no time to import a package
+        again, one where there is one to import.
+        """
+        if self._is_for_later(rung):
+            return 0
+        return self.processes or (1 if self.plan.quick and rung.package else rung.processes)
 
     def _is_for_later(self, rung: Rung) -> bool:
         """Whether a quick run leaves `rung` out, since nobody asked for it by its name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ftax_micro.measurement import SHORT_ROW_PROCESSES
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.torch_program import load_torch, python_program
 
@@ -34,4 +35,5 @@ RUNG = Rung(
     make=_make,
     package="torch",
     load=load_torch,
+    processes=SHORT_ROW_PROCESSES,
 )

@@ -12,7 +12,7 @@ from ftax_micro.errors import Skip
 from ftax_micro.frameworks.compiler_tools import check_compiler, compile_errors, ended_workers
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.frameworks.quiet import quiet
-from ftax_micro.measurement import slope_counts
+from ftax_micro.measurement import SHORT_ROW_PROCESSES, slope_counts
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.custom_add import counted, custom_add
 from ftax_micro.rungs.torch_program import Surroundings, called_program, load_torch
@@ -107,4 +107,5 @@ RUNG = Rung(
     package="torch",
     load=load_torch,
     quick=False,
+    processes=SHORT_ROW_PROCESSES,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ftax_micro.measurement import SHORT_ROW_PROCESSES
 from ftax_micro.rungs.contract import Place, Program, Rung
 from ftax_micro.rungs.torch_program import load_torch, python_program
 
@@ -23,4 +24,5 @@ RUNG = Rung(
     make=_make,
     package="torch",
     load=load_torch,
+    processes=SHORT_ROW_PROCESSES,
 )
