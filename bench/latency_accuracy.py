@@ -16,10 +16,11 @@ rows, each of which has a limit. Needs the extra `models`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from ftax_micro.modes import MODES
 from ftax_micro.records import Data, Plan
 
 MODEL = "bert_tiny"
-TURNS = ("eager", "torchscript", "onnxruntime")
+TURNS = ("eager", "torchscript", "onnxruntime", "better_transformer", "torch_compile")
 AGAIN = ", again"
 # Forwards of a block of `model_latency`, at most.
 PER_BLOCK = 50
@@ -46,33 +47,49 @@ HARNESS_LIMIT_S = 1e-6
 
 def main(argv: Sequence[str] | None = None) -> int:
     args = parser(__doc__).parse_args(argv)
-    try:
-        import torch
-
-        torch.set_num_threads(1)
-        prepared = {mode: prepare(mode) for mode in TURNS[: 2 if args.quick else None]}
-    except (ImportError, FtaxError) as error:
-        return finish("latency_accuracy", [skipped("model latency", str(error))], args)
     # Short blocks: what a neighbour does to one it mostly does to the next.
     blocks, seconds = (2, 0.05) if args.quick else (120, 0.1)
     rounds, round_s = (1, 0.05) if args.quick else (100, 0.5)
     rows: list[Row] = []
-    gc.collect()  # as in a run of model_latency, which goes through all there is but once
-    with torch.inference_mode(), old_objects_set_aside(), until_stopped():
-        eager = prepared["eager"]
-        rows += attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
-        rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))
-        rows += attempt("by turns", lambda: by_turns(prepared, 2 if args.quick else 150))
-        rows += attempt("peers", lambda: against_torch(eager, rounds, round_s))
+    prepared: dict[str, Callable[[], Any]] = {}
+    with torch_as_measured() as reason, old_objects_set_aside(), until_stopped():
+        for mode in TURNS[: 2 if args.quick else None]:
+            made = reason or prepared_or_reason(mode)
+            if isinstance(made, str):
+                rows.append(skipped(f"{mode} by turns over by itself", made))
+            else:
+                prepared[mode] = made
+        gc.collect()  # as in a run of model_latency, which goes through all there is but once
+        if eager := prepared.get("eager"):
+            rows += attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
+            rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))
+            rows += attempt("by turns", lambda: by_turns(prepared, 2 if args.quick else 150))
+            rows += attempt("peers", lambda: against_torch(eager, rounds, round_s))
     settings = {"blocks": blocks, "block_s": seconds, "rounds": rounds, "round_s": round_s}
     return finish("latency_accuracy", rows, args, settings)
 
 
-def prepare(mode: str) -> Callable[[], Any]:
-    """One forward of the model in `mode`."""
+@contextlib.contextmanager
+def torch_as_measured() -> Iterator[str | None]:
+    """One thread and inference mode, as a workload has them; or why there is no torch."""
+    try:
+        import torch
+    except ImportError as error:
+        yield f"torch cannot be imported ({error})"
+        return
+    torch.set_num_threads(1)
+    with torch.inference_mode():
+        yield None
+
+
+def prepared_or_reason(mode: str) -> Callable[[], Any] | str:
+    """One forward of the model in `mode`, or why it cannot run here."""
     message(f"making {MODEL} ready in {mode}")
-    spec = parse_model(MODEL).spec
-    return MODES.open(mode)().prepare(build_workload(spec)).forward  # type: ignore[no-any-return]
+    try:
+        workload = build_workload(parse_model(MODEL).spec)
+        return MODES.open(mode)().prepare(workload).forward  # type: ignore[no-any-return]
+    except FtaxError as error:
+        return str(error)
 
 
 def against_bare_loop(forward: Callable[[], Any], blocks: int, seconds: float) -> list[Row]:

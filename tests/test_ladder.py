@@ -131,7 +131,7 @@ def test_rungs_of_plain_calls_are_measured_in_three_processes_in_the_time_of_one
 
 
 @pytest.mark.parametrize(
-    ("quick", "processes", "repeated"), [(False, None, 3), (True, None, 1), (True, 5, 5)]
+    ("quick", "processes", "repeated"), [(False, None, 5), (True, None, 1), (True, 2, 2)]
 )
 def test_a_quick_run_imports_no_package_twice_unless_it_is_told_to(
     quick: bool, processes: int | None, repeated: int
@@ -142,7 +142,7 @@ def test_a_quick_run_imports_no_package_twice_unless_it_is_told_to(
     found = LadderRun(selection, plan, environment(), played, processes=processes).run()
     assert [row.process for row in found.rungs if row.name == "torch_grad"] == list(range(repeated))
     shared = {job.plan.min_samples for job in played.jobs if job.points[0].name == "torch_grad"}
-    assert shared == {10 if (quick, processes) == (False, None) else 30}
+    assert shared == {6 if (quick, processes) == (False, None) else 30}
     calls = [row.process for row in found.rungs if row.name == "raw_call"]
     assert calls == list(range(processes or 3))
 

@@ -21,6 +21,9 @@ from ftax_micro.rungs.packages import require
 # Some tens of operations of some microseconds; fewer than a quarter of what a stream takes before a
 # launch blocks.
 COUNTS = slope_counts(16, 96)
+# An operation differs by up to 7 % from process to process (`measurement.SHORT_ROW_PROCESSES`).
+# Medians over five differ by 2 to 3 % in five ladders, over three by 2 to 4 %.
+PROCESSES = 5
 
 
 def load_torch(_kind: str) -> Any:

@@ -9,9 +9,14 @@ from typing import Any
 
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import PreparationError, preparing
-from ftax_micro.measurement import SHORT_ROW_PROCESSES
 from ftax_micro.rungs.contract import Place, Program, Rung
-from ftax_micro.rungs.torch_program import COUNTS, Surroundings, called_program, load_torch
+from ftax_micro.rungs.torch_program import (
+    COUNTS,
+    PROCESSES,
+    Surroundings,
+    called_program,
+    load_torch,
+)
 
 # The profiling executor watches the first run and specialises for the second.
 _MOST_RUNS = 6
@@ -107,5 +112,5 @@ RUNG = Rung(
     make=_make,
     package="torch",
     load=load_torch,
-    processes=SHORT_ROW_PROCESSES,
+    processes=PROCESSES,
 )
