@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from fake_results import environment
 from stand_in import NO_CUDA
@@ -128,6 +129,26 @@ def test_rungs_of_plain_calls_are_measured_in_three_processes_in_the_time_of_one
     }
     assert shares == {("raw_call", 10, 0.1), ("numpy_ufunc", 30, 0.3)}
     assert found.processes == 1
+
+
+@pytest.mark.parametrize("processes", [None, 4])
+def test_a_rung_without_a_value_is_not_measured_again(processes: int | None) -> None:
+    """One that hangs costs minutes each time, and what fails once fails its row."""
+
+    class Failing(Played):
+        def measure(self, job: PointJob, begins: Begins, ends: Ends) -> None:
+            def end(index: int, row: Measurement) -> None:
+                if row.setting.get("arguments") == 19:
+                    row = msgspec.structs.replace(row, status="failed", reason="hung", data=None)
+                ends(index, row)
+
+            super().measure(job, begins, end)
+
+    selection = LadderSelection(["cpu"], rungs=["ctypes"])
+    found = LadderRun(selection, PLAN, environment(), Failing(), processes=processes).run()
+    told = [(row.setting["arguments"], row.process) for row in found.rungs]
+    every = [(n, process) for n in (0, 5) for process in range(processes or 3)]
+    assert sorted(told) == [*every, (19, 0)]
 
 
 @pytest.mark.parametrize(

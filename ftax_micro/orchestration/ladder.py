@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 import ftax_micro
+from ftax_micro.analysis.summary import row_key, setting_text
 from ftax_micro.devices import cuda_unavailable_reason, open_device, resolve_devices
 from ftax_micro.devices._extension import core
 from ftax_micro.environment import capture_environment
@@ -92,6 +93,7 @@ class LadderRun:
     rungs: list[Measurement] = field(default_factory=list)
     incomplete_reason: str | None = "the run has not finished"
     _begun: int = 0
+    _given_up: set[tuple[str, str, str]] = field(default_factory=set)
 
     def run(self) -> Result:
         """Measure everything selected. An interruption ends the run early; the result says so.
@@ -138,7 +140,8 @@ class LadderRun:
     def _measure(self, device: str, process: int) -> None:
         packages: dict[tuple[str | None, int], list[PointName]] = {}
         for rung, setting in _points(self.selection, device):
-            if process >= self._repeats(rung):
+            key = device, rung.name, setting_text(setting)
+            if process >= self._repeats(rung) or key in self._given_up:
                 continue
             point = PointName(name=rung.name, setting=setting)
             shares = 1 if self.processes else self._repeats(rung)
@@ -164,6 +167,8 @@ class LadderRun:
 
     def _ends(self, _: int, measurement: Measurement) -> None:
         self.rungs.append(measurement)
+        if measurement.status != "ok":  # one that hangs would do so for minutes in each process
+            self._given_up.add(row_key(measurement))
         if self.progress:
             self.progress.row_ends(measurement)
 
