@@ -1,6 +1,6 @@
 """Does model_latency time a forward as a bare loop does, alone as by turns, and as others do?
 
-    python bench/latency_accuracy.py [--quick] [-o FILE]
+    python bench/latency_accuracy.py [--part NAME …] [--quick] [-o FILE]
 
 A 2-layer BERT of width 128 (`bert_tiny`) at batch 1, one thread, in one process:
 
@@ -38,6 +38,7 @@ from ftax_micro.records import Data, Plan
 
 MODEL = "bert_tiny"
 TURNS = ("eager", "torchscript", "onnxruntime", "better_transformer", "torch_compile")
+PARTS = ("bare_loop", "harness", "turns", "peers")
 AGAIN = ", again"
 # Forwards of a block of `model_latency`, at most.
 PER_BLOCK = 50
@@ -46,7 +47,9 @@ HARNESS_LIMIT_S = 1e-6
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = parser(__doc__).parse_args(argv)
+    options = parser(__doc__)
+    options.add_argument("--part", choices=PARTS, action="append", help="only this (default: all)")
+    args = options.parse_args(argv)
     # Short blocks: what a neighbour does to one it mostly does to the next.
     blocks, seconds = (2, 0.05) if args.quick else (120, 0.1)
     rounds, round_s = (1, 0.05) if args.quick else (100, 0.5)
@@ -61,10 +64,14 @@ def main(argv: Sequence[str] | None = None) -> int:
                 prepared[mode] = made
         gc.collect()  # as in a run of model_latency, which goes through all there is but once
         if eager := prepared.get("eager"):
-            rows += attempt("bare loop", lambda: against_bare_loop(eager, blocks, seconds))
-            rows += attempt("harness", lambda: harness(blocks, 100 if args.quick else 500))
-            rows += attempt("by turns", lambda: by_turns(prepared, 2 if args.quick else 150))
-            rows += attempt("peers", lambda: against_torch(eager, rounds, round_s))
+            parts: dict[str, Callable[[], Row | list[Row]]] = {
+                "bare_loop": lambda: against_bare_loop(eager, blocks, seconds),
+                "harness": lambda: harness(blocks, 100 if args.quick else 500),
+                "turns": lambda: by_turns(prepared, 2 if args.quick else 150),
+                "peers": lambda: against_torch(eager, rounds, round_s),
+            }
+            for part in args.part or PARTS:
+                rows += attempt(part, parts[part])
     settings = {"blocks": blocks, "block_s": seconds, "rounds": rounds, "round_s": round_s}
     return finish("latency_accuracy", rows, args, settings)
 

@@ -154,8 +154,9 @@ def repeated_runs(
 def values_of(
     measured: Sequence[Measurement], series: Series
 ) -> dict[str, tuple[list[float], list[float]]]:
-    """By row: the headlines of all runs, and those of undisturbed samples that are certain, in each
-    process where a run measures the row in several: then its headline is their median.
+    """By row: the headlines of all runs, and those of undisturbed samples that are certain. Where a
+    run measures the row in several processes, its headline is their median; undisturbed, that of
+    those which are, if they are most.
     """
     by_run: dict[tuple[str, int], tuple[list[float], list[float | None]]] = {}
     for each, quiet_data in zip(measured, undisturbed(measured), strict=True):
@@ -170,7 +171,7 @@ def values_of(
         every_run, quiet_runs = values.setdefault(name, ([], []))
         every_run.append(median(all_of_run))
         known = [value for value in quiet_of_run if value is not None]
-        if len(known) == len(quiet_of_run):
+        if 2 * len(known) > len(quiet_of_run):
             quiet_runs.append(median(known))
     return values
 

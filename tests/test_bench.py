@@ -388,3 +388,15 @@ def test_only_certain_undisturbed_values_are_held_against_a_target(bench: Any) -
     ]
     assert row.figures[0].value == pytest.approx(0.1, rel=1e-2)
     assert bench("rows").verdict(row) == "met"
+
+
+def test_a_run_of_several_processes_counts_where_most_are_undisturbed(bench: Any) -> None:
+    script = bench("repeatability")
+    values_s, slow = [1.0, 1.2, 5.0], [0, 0, 100]
+    processes = [watched(v, 0.01, quiet=29, slow=s) for v, s in zip(values_s, slow, strict=True)]
+    ((_, (every, quiet)),) = script.values_of(processes, script.FLOOR).items()
+    assert every == pytest.approx([1.2], rel=1e-2)  # the median over all three
+    assert quiet == pytest.approx([1.1], rel=1e-2)  # over two
+    ((_, (every, quiet)),) = script.values_of(processes[1:], script.FLOOR).items()
+    assert len(every) == 1
+    assert quiet == []
