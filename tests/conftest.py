@@ -10,7 +10,8 @@ import pytest
 from hypothesis import settings
 
 pytest_plugins = [
-    *("fake_cuda.fixtures", "cuda_rows", "floor_command", "replayed_time", "diagnosing"),
+    *("bench_scripts", "fake_cuda.fixtures", "cuda_rows", "floor_command", "replayed_time"),
+    "diagnosing",
 ]
 
 # The files that take longest begin first: of workers that share the files, one that had the longest

@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ftax_micro.devices.contract import FloorRow, Outcome
-from ftax_micro.records import ClockFacts, Data, DeviceFacts, DeviceState, Plan, Setting
+from ftax_micro.records import (
+    ClockFacts,
+    Data,
+    DeviceFacts,
+    DeviceState,
+    Measurement,
+    Plan,
+    Setting,
+)
 
 DATA = Path(__file__).parent / "data"
 OLD_RESULT = DATA / "result-v1-cpu.json"
@@ -61,6 +69,20 @@ class StandIn:
     def close(self) -> None:
         self.closed += 1
         self._close()
+
+
+class Watched:
+    """Progress on the cpu that is remembered: index, total and name of each row as it begins."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[int, int, str]] = []
+
+    def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:
+        assert device == "cpu"
+        self.begun.append((index, total, name))
+
+    def row_ends(self, _: Measurement, /) -> None:
+        pass
 
 
 def start(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import subprocess
 import sys
@@ -11,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-BENCH = Path(__file__).resolve().parent.parent / "bench"
+from bench_scripts import BENCH
 
 
 @pytest.fixture
-def coverage(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("coverage")
+def coverage(bench: Any) -> Any:
+    return bench("coverage")
 
 
 def test_a_few_trials_of_each_row_run(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from fake_results import environment
-from stand_in import NO_CUDA
+from stand_in import NO_CUDA, Watched
 
 import ftax_micro
 from ftax_micro.errors import DeviceUnavailableError, Interrupted, UnknownNameError, UsageError
 from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, select_ladder
 from ftax_micro.orchestration.point.job import PointJob
 from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess, Task
-from ftax_micro.records import Data, Level, Measurement, Plan, Setting
+from ftax_micro.records import Data, Level, Measurement, Plan
 from ftax_micro.results import Result
 from ftax_micro.rungs import RUNGS
 
@@ -67,21 +67,6 @@ class Played(PointProcess):
                 data=DATA,
             )
             ends(index, measured)
-
-
-class Watched:
-    """Progress that is remembered."""
-
-    def __init__(self) -> None:
-        self.begun: list[tuple[int, int, str]] = []
-
-    def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:
-        assert device == "cpu"
-        assert "op" in setting
-        self.begun.append((index, total, name))
-
-    def row_ends(self, _: Measurement, /) -> None:
-        pass
 
 
 def run(selection: LadderSelection, measures: PointProcess) -> Result:

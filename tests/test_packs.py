@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 import report_results
+from bench_scripts import BENCH
 from fake_results import environment, result
 from floor_results import floor_result
 
 from ftax_micro.results import Result, load_result, save_result
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
 WORDS = ["/opt/x/ftax_micro/launch_floor.py", "--log=/home/someone/a.log", "-o", "runs/floor.json"]
 
 pytestmark = pytest.mark.skipif(
@@ -24,9 +23,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def packs(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("packs")
+def packs(bench: Any) -> Any:
+    return bench("packs")
 
 
 @pytest.fixture

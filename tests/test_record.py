@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-BENCH = Path(__file__).resolve().parent.parent / "bench"
+from bench_scripts import BENCH
 
 pytestmark = pytest.mark.skipif(not BENCH.exists(), reason="the tests are not in a checkout")
 
@@ -33,9 +32,8 @@ time.sleep(60)
 
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("record")
+def script(bench: Any) -> Any:
+    return bench("record")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from commands import Run, runner
-from stand_in import TINY, StandIn, outcome, row
+from stand_in import TINY, StandIn, Watched, outcome, row
 
 from ftax_micro import measure_launch_floor, summarise
 from ftax_micro.analysis.summary import count_rows
@@ -68,21 +68,6 @@ class Others:
                         data=data,
                     ),
                 )
-
-
-class Watched:
-    """Progress that is remembered."""
-
-    def __init__(self) -> None:
-        self.begun: list[tuple[int, int, str]] = []
-
-    def row_begins(self, index: int, total: int, device: str, name: str, setting: Setting) -> None:
-        assert device == "cpu"
-        assert setting == {}
-        self.begun.append((index, total, name))
-
-    def row_ends(self, _: Measurement, /) -> None:
-        pass
 
 
 def floor_of(monkeypatch: pytest.MonkeyPatch, stand_in: StandIn, **options: Any) -> Result:

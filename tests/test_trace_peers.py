@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import importlib.util
 import itertools
 import json
@@ -14,24 +13,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_scripts import BENCH
 
 from ftax_micro.analysis.traces.correlation import correlate
 from ftax_micro.analysis.traces.pytorch import read_pytorch_trace
 from ftax_micro.analysis.traces.windows import profiler_steps
 
-BENCH = Path(__file__).resolve().parent.parent / "bench"
+
+@pytest.fixture
+def texts(bench: Any) -> Any:
+    return bench("trace_texts")
 
 
 @pytest.fixture
-def texts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("trace_texts")
-
-
-@pytest.fixture
-def peers(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(BENCH))
-    return importlib.import_module("trace_peers")
+def peers(bench: Any) -> Any:
+    return bench("trace_peers")
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from ftax_micro.rungs.packages import require
 # launch blocks.
 COUNTS = slope_counts(16, 96)
 # An operation differs by up to 7 % from process to process (`measurement.SHORT_ROW_PROCESSES`).
-# Medians over five differ by 2 to 3 % in five ladders, over three by 2 to 4 %.
+# Drawn from those of sixteen, medians over five spread by 1 to 4 % in five ladders, over three by 2
+# to 4 %, and over 5 % half as often.
 PROCESSES = 5
 
 
