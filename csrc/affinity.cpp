@@ -1,13 +1,15 @@
 #include "affinity.hpp"
 
-#ifdef __linux__
+#include "system.hpp"
+
+#if FTAX_LINUX
 #include <pthread.h>
 #include <sched.h>
 #endif
 
 namespace ftax {
 
-#ifdef __linux__
+#if FTAX_LINUX
 
 namespace {
 

@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <thread>
 
-#ifdef __linux__
+#include "system.hpp"
+
+#if FTAX_LINUX
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,7 +68,7 @@ class alignas(kCacheLine) WaitWord {
   private:
     std::uint32_t next() const { return word_.load(std::memory_order_relaxed) + 1; }
 
-#ifdef __linux__
+#if FTAX_LINUX
     static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
                   "a futex is 32 bits");
     void block(std::uint32_t old) {

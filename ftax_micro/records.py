@@ -134,7 +134,8 @@ class DeviceState(Record, frozen=True, kw_only=True):
     """A device's state at one moment; None where it could not be read.
 
     Of a GPU its clock, of the host `fixed_work_s`: seconds per round of the same piece of work on
-    each core that is measured on, by core; a core that is shared takes longer.
+    each core that is measured on, by core (``-1`` where threads cannot be pinned); a core that is
+    shared takes longer.
     """
 
     sm_clock_hz: float | None = None

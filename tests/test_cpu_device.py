@@ -104,7 +104,8 @@ def test_facts_say_what_was_measured(device: CpuDevice) -> None:
     state = device.state()
     assert state is not None
     assert state.fixed_work_s is not None
-    assert {int(core) for core in state.fixed_work_s} <= set(device.topology.cores)
+    # Of a thread that cannot be pinned nobody knows its core.
+    assert {int(core) for core in state.fixed_work_s} <= set(device.topology.cores or (-1,))
     assert all(work_s > 0 for work_s in state.fixed_work_s.values())
 
 

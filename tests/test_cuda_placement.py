@@ -22,6 +22,10 @@ CORES = core().host.allowed_cores()
 SPIN: Setting = {"wait": "spin"}
 two_cores = pytest.mark.skipif(len(CORES) < 2, reason="one core cannot be two nodes")
 
+pinning = pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="this system cannot pin threads"
+)
+
 
 def sys_tree(root: Path, gpu_node: str | None, nodes: dict[int, str]) -> Path:
     """A /sys with the GPU's node and the cores of each node."""
@@ -46,6 +50,7 @@ def placement(
 SOCKETS = {0: "0-1", 1: "2-3"}
 
 
+@pinning
 @pytest.mark.parametrize(
     ("gpu_node", "name", "wanted"),
     [
@@ -62,6 +67,7 @@ def test_the_core_is_on_the_gpus_node_or_off_it(
     assert placement(tmp_path, gpu_node, SOCKETS).core(name) == wanted
 
 
+@pinning
 @pytest.mark.parametrize(
     ("gpu_node", "nodes", "cores", "reason"),
     [
@@ -84,6 +90,7 @@ def test_where_there_is_no_such_core_the_reason_is_told(
     assert host.core("unpinned") is None
 
 
+@pinning
 def test_a_process_kept_on_the_gpus_node_has_no_other(tmp_path: Path) -> None:
     host = placement(tmp_path, "1", SOCKETS, cores=(2, 3))
     with pytest.raises(Skip, match=r"no core outside the GPU's NUMA node \(1\)"):

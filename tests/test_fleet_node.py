@@ -110,7 +110,7 @@ def test_a_device_that_is_not_there_is_told_of() -> None:
     *_, plan, refused = on_node.work(job(device="cuda:3"))
     assert plan["devices"] == ["cuda:3"]
     assert refused["device"] == "cuda:3"
-    assert refused["reason"].startswith("cuda:3 is not available: cannot open the CUDA driver")
+    assert refused["reason"].startswith("cuda:3 is not available: ")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def state_reader(device: str, threads: int) -> Iterator[Callable[[], DeviceState
 def _fixed_work_s(threads: int) -> dict[str, float] | None:
     try:
         allowed = core().host.allowed_cores()
-        cores = allowed if len(allowed) <= threads else [_own_core()]
+        cores = allowed if 0 < len(allowed) <= threads else [_own_core()]
         return dict(zip(map(str, cores), core().host.fixed_work(cores), strict=True))
     except Exception:  # nor is this
         return None
