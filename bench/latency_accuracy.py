@@ -4,7 +4,7 @@
 
 A 2-layer BERT of width 128 (`bert_tiny`) at batch 1, one thread, in one process:
 
-bare loop     n forwards between two reads of the clock, divided by n
+bare loop     n forwards between two reads of the clock, divided by n, against our median of n
 harness       what our samples of a forward that does nothing are above a bare loop of it
 by turns      a block that follows another mode's against the one after it, which follows its own
 peers         torch.utils.benchmark over the same forward; the same wall time for both
@@ -56,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     rows: list[Row] = []
     prepared: dict[str, Callable[[], Any]] = {}
     with torch_as_measured() as reason, old_objects_set_aside(), until_stopped():
-        for mode in TURNS[: 2 if args.quick else None]:
+        chosen = args.part or PARTS
+        turns = TURNS[: 2 if args.quick else None]
+        for mode in turns if "turns" in chosen else turns[:1]:
             made = reason or prepared_or_reason(mode)
             if isinstance(made, str):
                 rows.append(skipped(f"{mode} by turns over by itself", made))
@@ -70,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 "turns": lambda: by_turns(prepared, 2 if args.quick else 150),
                 "peers": lambda: against_torch(eager, rounds, round_s),
             }
-            for part in args.part or PARTS:
+            for part in chosen:
                 rows += attempt(part, parts[part])
     settings = {"blocks": blocks, "block_s": seconds, "rounds": rounds, "round_s": round_s}
     return finish("latency_accuracy", rows, args, settings)
@@ -100,12 +102,19 @@ def prepared_or_reason(mode: str) -> Callable[[], Any] | str:
 
 
 def against_bare_loop(forward: Callable[[], Any], blocks: int, seconds: float) -> list[Row]:
-    """Mean of our samples against a loop with nothing in it but the forward, by turns."""
+    """The latency that we tell against a loop with nothing in it but the forward, by turns.
+
+    Beside it the mean of our samples, which outliers pull as they do the loop's: the forwards of a
+    block are taken after a collection of garbage, and the first few find the caches colder.
+    """
     message("against a bare loop")
     count = max(2, int(seconds / typical(forward)))
+    means_s: list[float] = []
 
     def ours() -> float:
-        return float(np.mean(measured({"it": forward}, samples=count)["it"].samples))
+        data = measured({"it": forward}, samples=count)["it"]
+        means_s.append(float(np.mean(data.samples)))
+        return median(data)
 
     def bare() -> float:
         begin_s = time.perf_counter()
@@ -114,7 +123,10 @@ def against_bare_loop(forward: Callable[[], Any], blocks: int, seconds: float) -
         return (time.perf_counter() - begin_s) / count
 
     samples = interleave({"ours": ours, "bare loop": bare}, blocks)
-    return two_sided("latency over a bare loop", samples, "bare loop")
+    rows = two_sided("latency over a bare loop", samples, "bare loop")
+    mean = ratio(means_s[-blocks:], samples["bare loop"], what="mean of samples")  # no warm-up
+    rows[0].figures.append(mean)
+    return rows
 
 
 def two_sided(name: str, samples: dict[str, list[float]], other: str) -> list[Row]:

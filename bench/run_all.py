@@ -28,7 +28,7 @@ from table import markdown
 from ftax_micro.errors import FtaxError
 
 SCRIPTS = (
-    *("loop_overhead", "peers", "repeatability", "import_cost", "latency_accuracy"),
+    *("loop_overhead", "peers", "repeatability", "import_cost", "cuda_wall", "latency_accuracy"),
     *("latency_repeatability", "latency_peers", "trace_peers", "launch_peers", "report_page"),
     *("pools", "fleet_overhead", "coverage"),
 )

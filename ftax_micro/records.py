@@ -47,10 +47,11 @@ class Plan(Record, frozen=True, kw_only=True):
     quick: bool = False
 
 
+# Some 60 rows of a GPU are measured in 15 s, also where a few of them are noisy to the end.
 QUICK_PLAN = Plan(
     min_samples=30,
     min_time_s=0.1,
-    timeout_s=1.0,
+    timeout_s=0.5,
     patience_s=0.2,
     half_width=0.03,
     max_samples=5_000,

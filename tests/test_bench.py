@@ -28,6 +28,7 @@ OPTIONS = {
     "peers": [],
     "repeatability": ["--command", "launch_floor", "--runs", "2", "--probe", "call_extension"],
     "import_cost": [],
+    "cuda_wall": ["--probe", "submit"],
     "latency_accuracy": [],
     "latency_peers": [],
     "launch_peers": [],
@@ -78,7 +79,7 @@ def test_script_measures_and_writes(
 ) -> None:
     options = []
     cache = getattr(request.config, "cache", None)
-    if script == "loop_overhead" and cache is not None:
+    if script in {"loop_overhead", "cuda_wall"} and cache is not None:
         options = ["--fake-dir", str(cache.mkdir("fake_cuda"))]
     output = tmp_path / "out.json"
     report, table = run(script, output, *options)

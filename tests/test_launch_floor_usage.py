@@ -37,7 +37,7 @@ from ftax_micro.orchestration import floor
         ("--timeout nan", "'nan' is no time"),
         ("--timeout 0.1", "--timeout (0.1 s) is below --min-time (0.5 s)"),
         ("--timeout 1s --min-time 2s", "--timeout (1 s) is below --min-time (2 s)"),
-        ("--quick --min-time 2s", "--timeout (1 s) is below --min-time (2 s)"),
+        ("--quick --min-time 2s", "--timeout (0.5 s) is below --min-time (2 s)"),
         ("--watchdog -5", "--watchdog: '-5' is no time"),
         ("--confidence 1.0", "'1.0' is not between 0.5 and 1"),
         ("--confidence 0", "'0' is not between 0.5 and 1"),
