@@ -101,19 +101,19 @@ def test_processes_repeat_everything_and_progress_counts_it() -> None:
 
 def test_rungs_of_plain_calls_are_measured_in_three_processes_in_the_time_of_one() -> None:
     progress, played = Watched(), Played()
-    selection = LadderSelection(["cpu"], rungs=["raw_call", "extension", "numpy_ufunc"])
+    selection = LadderSelection(["cpu"], rungs=["raw_call", "extension", "onnxruntime"])
     plan = Plan(min_samples=30, min_time_s=0.3, max_samples=90)
     found = LadderRun(selection, plan, environment(), played, progress).run()
-    repeated = dict.fromkeys(("raw_call", "extension", "numpy_ufunc"), 0)
+    repeated = dict.fromkeys(("raw_call", "extension", "onnxruntime"), 0)
     for rung in found.rungs:
         repeated[rung.name] = max(repeated[rung.name], rung.process + 1)
-    assert repeated == {"raw_call": 3, "extension": 3, "numpy_ufunc": 1}
+    assert repeated == {"raw_call": 3, "extension": 3, "onnxruntime": 1}
     assert [total for _, total, _ in progress.begun] == [13] * 13  # three numbers of arguments
     shares = {
         (job.points[0].name, job.plan.min_samples, round(job.plan.min_time_s, 6))
         for job in played.jobs
     }
-    assert shares == {("raw_call", 10, 0.1), ("numpy_ufunc", 30, 0.3)}
+    assert shares == {("raw_call", 10, 0.1), ("onnxruntime", 30, 0.3)}
     assert found.processes == 1
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ftax_micro.measurement import slope_counts
+from ftax_micro.measurement import SHORT_ROW_PROCESSES, slope_counts
 from ftax_micro.rungs.chained import Chain
 from ftax_micro.rungs.contract import Place, Program, Rung
 
@@ -36,4 +36,5 @@ RUNG = Rung(
     operation={"cpu": "add"},
     below={"cpu": "extension"},
     make=_make,
+    processes=SHORT_ROW_PROCESSES,
 )
