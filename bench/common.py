@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import re
 import signal
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from itertools import cycle
@@ -23,6 +27,7 @@ import ftax_micro
 from ftax_micro import stats
 from ftax_micro.environment import capture_environment
 from ftax_micro.records import Data
+from ftax_micro.results import Result, load_result
 from ftax_micro.trust import trust_warnings
 
 BENCH = Path(__file__).resolve().parent
@@ -61,6 +66,32 @@ def until_stopped() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
+def measured_by(
+    command: str, *options: str, environment: Mapping[str, str] | None = None, strict: bool = True
+) -> tuple[Result, float]:
+    """The result of `command` in a fresh process, and its wall time in seconds, all included.
+
+    `environment` is added to this process's own. Errors: `RuntimeError` where it leaves no result,
+    or, if `strict`, where it ends with anything but 0.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "result.json"
+        begin_s = time.perf_counter()
+        # From a neutral folder: the installed package is what is measured.
+        done = subprocess.run(
+            [sys.executable, "-m", f"ftax_micro.{command}", *options, "-o", str(output)],
+            env={**os.environ, **(environment or {})},
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=folder,
+        )
+        wall_s = time.perf_counter() - begin_s
+        if not output.exists() or (strict and done.returncode):
+            raise RuntimeError(f"{command} ended with {done.returncode}: {done.stderr.strip()}")
+        return load_result(output), wall_s
+
+
 def slope_of(data: Data) -> float:
     """Seconds per operation of a burst measurement, without an interval."""
     counts = [level.count for level in data.levels]
@@ -91,6 +122,11 @@ def difference(
     """Ours less the other's, from paired blocks (seconds)."""
     pairs = zip(ours, other, strict=True)
     return _figure(what, "s", stats.median_interval([a - b for a, b in pairs]), limit)
+
+
+def spread(medians: Sequence[float]) -> float:
+    """Largest over smallest, less one."""
+    return max(medians) / min(medians) - 1
 
 
 def observed(what: str, value: float, unit: Unit, limit: float | None = None) -> Figure:

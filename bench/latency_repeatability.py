@@ -15,17 +15,14 @@ has five such (--runs), or --most are done; with --patience each run waits for a
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from common import attempt, finish, message, observed, parser, until_stopped
+from common import attempt, finish, measured_by, message, observed, parser, spread, until_stopped
 from quiet import Quiet, add_patience
 from rows import Row
 
-from ftax_micro import load_result, stats
+from ftax_micro import stats
 from ftax_micro.analysis.core_speed import block_slowdowns, undisturbed_samples
 from ftax_micro.records import Case
 
@@ -69,7 +66,7 @@ def repeated(runs: int, most: int, chosen: Sequence[str], quiet: Quiet | None = 
             if quiet is not None:
                 quiet.wait()
             message(f"run {run + 1}, for {runs} undisturbed")
-            cases += measured_by(chosen)
+            cases += cases_of(chosen)
             timed = [case for case in cases if case.latency is not None]
             values = [len(undisturbed(found)) for found in by_mode(timed).values()]
             if run + 1 >= runs and min(values, default=runs) >= runs:
@@ -113,21 +110,10 @@ def mode_row(mode: str, found: Sequence[tuple[Case, Sequence[float]]]) -> Row:
     return Row(name=name, samples={"ours": quiet or medians, "all": medians}, figures=figures)
 
 
-def spread(medians: Sequence[float]) -> float:
-    """Largest over smallest, less one."""
-    return max(medians) / min(medians) - 1
-
-
-def measured_by(chosen: Sequence[str]) -> list[Case]:
-    """The cases of one run in fresh processes."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "result.json"
-        command = [sys.executable, "-m", "ftax_micro.model_latency", *chosen, "-o", str(output)]
-        # From a neutral folder: the installed package is what is measured.
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
-        if not output.exists():
-            raise RuntimeError(f"model_latency ended with {done.returncode}: {done.stderr.strip()}")
-        return list(load_result(output).cases)
+def cases_of(chosen: Sequence[str]) -> list[Case]:
+    """The cases of one run in fresh processes, which ends with 1 where a mode failed."""
+    result, _ = measured_by("model_latency", *chosen, strict=False)
+    return list(result.cases)
 
 
 if __name__ == "__main__":

@@ -19,22 +19,18 @@ from __future__ import annotations
 
 import functools
 import math
-import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 import msgspec
 import numpy as np
-from common import attempt, finish, message, observed, parser, until_stopped
+from common import attempt, finish, measured_by, message, observed, parser, spread, until_stopped
 from quiet import Quiet, add_patience
 from rows import Row
 
-from ftax_micro import load_result, stats
+from ftax_micro import stats
 from ftax_micro.analysis.core_speed import undisturbed
 from ftax_micro.analysis.summary import setting_text
 from ftax_micro.records import Data, Measurement
@@ -124,7 +120,7 @@ def repeated_runs(
             if quiet is not None:
                 quiet.wait()
             message(f"run {len(walls) + 1}, for {runs} undisturbed")
-            found, wall_s = measured_by(series, *how)
+            found, wall_s = rows_of(series, *how)
             measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
             walls.append(wall_s)
             if len(walls) >= runs and all(
@@ -201,36 +197,18 @@ def spread_row(
     return Row(name=name, samples={"ours": quiet or every, "all": every}, figures=figures)
 
 
-def spread(samples: Sequence[float]) -> float:
-    """Largest over smallest, less one."""
-    return max(samples) / min(samples) - 1
-
-
 def default_run(chosen: Sequence[str], series: Series = FLOOR) -> Row:
     """One run with default settings."""
     message("one default run")
-    _, wall_s = measured_by(series, *chosen)
+    _, wall_s = rows_of(series, *chosen)
     figures = [observed("took", wall_s, "s", series.default_s)]
     return Row(name=f"wall time, {series.command}", samples={"ours": [wall_s]}, figures=figures)
 
 
-def measured_by(series: Series, *options: str) -> tuple[list[Measurement], float]:
+def rows_of(series: Series, *options: str) -> tuple[list[Measurement], float]:
     """What one run in a fresh process measured, and its wall time in seconds."""
-    with tempfile.TemporaryDirectory() as folder:
-        output = Path(folder) / "result.json"
-        module = f"ftax_micro.{series.command}"
-        command = [sys.executable, "-m", module, "--device", "cpu", *options]
-        begin_s = time.perf_counter()
-        # From a neutral folder: the installed package is what is measured.
-        done = subprocess.run(
-            [*command, "-o", str(output)], capture_output=True, text=True, check=False, cwd=folder
-        )
-        wall_s = time.perf_counter() - begin_s
-        if done.returncode:
-            words = done.stderr.strip()
-            raise RuntimeError(f"{series.command} ended with {done.returncode}: {words}")
-        result = load_result(output)
-        return [*result.measurements, *result.rungs], wall_s
+    result, wall_s = measured_by(series.command, "--device", "cpu", *options)
+    return [*result.measurements, *result.rungs], wall_s
 
 
 def headline(data: Data) -> stats.Estimate:

@@ -256,7 +256,7 @@ def test_the_spread_of_a_mode_is_that_of_its_medians(
             case(mode="other", status="skipped", reason="not here"),
         ]
 
-    monkeypatch.setattr(script, "measured_by", measured)
+    monkeypatch.setattr(script, "cases_of", measured)
     eager, other = script.repeated(3, 9, [])
     assert eager.samples["ours"] == [2.0, 2.2, 2.1]
     assert eager.samples["all"] == pytest.approx([5.5, 5.6, 5.55])
@@ -281,7 +281,7 @@ def test_runs_go_on_until_enough_are_undisturbed_or_they_are_stopped(
         case = functools.partial(Case, model="m", mode="eager", device="cpu", dtype="fp32")
         return [case(status="ok", latency=data, blocks=[20], states=[(quiet, quiet)])]
 
-    monkeypatch.setattr(script, "measured_by", measured)
+    monkeypatch.setattr(script, "cases_of", measured)
     (row,) = script.repeated(2, 9, [])
     assert [each.what for each in row.figures] == ["spread of 2 undisturbed", "of all 4"]
     with pytest.raises(RuntimeError, match="stopped before a run was done"):
