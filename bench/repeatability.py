@@ -10,9 +10,10 @@ Targets, on an otherwise idle machine: call_extension 5 %, submit 15 %, every ru
 
 Whether a machine is otherwise idle a guest cannot see: so runs go on until each row with a target
 has ten values (--quick: three, and no default run) of undisturbed samples, beside which no core was
-slower than at its fastest in all runs. Where few such samples leave a value uncertain by more than
-a third of the spread that it may have, it does not count. The target is for the first ten that do;
-the spread of all stands beside it. With --patience each run waits for a quiet moment first.
+slower than at its fastest in all runs, and no two further apart than around one cache. Where few
+such samples leave a value uncertain by more than a third of the spread that it may have, it does
+not count. The target is for the first ten that do; the spread of all stands beside it. With
+--patience each run waits for a quiet moment first.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from quiet import Quiet, add_patience
 from rows import Row
 
 from ftax_micro import stats
-from ftax_micro.analysis.core_speed import undisturbed
 from ftax_micro.analysis.summary import setting_text
+from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.records import Data, Measurement
 
 

@@ -25,6 +25,10 @@ void register_handoff(py::module_& host) {
         .def_readonly("submit_s", &RateSample::submit_s)
         .def_readonly("total_s", &RateSample::total_s)
         .def_readonly("stalls", &RateSample::stalls);
+    py::class_<PairGlance>(host, "PairGlance", "Two cores at one moment; seconds.")
+        .def_readonly("host_work_s", &PairGlance::host_work_s)
+        .def_readonly("worker_work_s", &PairGlance::worker_work_s)
+        .def_readonly("hop_s", &PairGlance::hop_s);
     py::class_<HandOff>(host, "HandOff",
                         "A worker thread behind a bounded ring; all times seconds.")
         .def(py::init<int, int, Wait, std::uint32_t>(), py::arg("host_core"),

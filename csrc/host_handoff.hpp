@@ -10,7 +10,6 @@
 // is part of what is measured.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -28,6 +27,12 @@ struct RateSample {
     std::int64_t stalls;  // hand-overs that found the queue full
 };
 
+struct PairGlance {
+    double host_work_s;    // per round of the fixed work (core_speed.hpp), on both cores at once
+    double worker_work_s;  //
+    double hop_s;          // until a cache line written by the host has an answer from the worker
+};
+
 class HandOff {
   public:
     // A worker on `worker_core` behind a ring of `capacity` tasks (a power of two); the caller runs
@@ -38,7 +43,9 @@ class HandOff {
     HandOff(const HandOff&) = delete;
     HandOff& operator=(const HandOff&) = delete;
 
-    // Host time of `count` hand-overs into the drained queue; `count` at most the capacity.
+    // Host time of `count` hand-overs into an empty queue, `count` at most the capacity, while the
+    // worker is busy with a task. One that polls meanwhile takes the doorbell's line away between
+    // two of them: 31 to 62 ns by how far apart both cores are, against 6. launch_rate() has that.
     double submit_burst(std::int64_t count);
     // Host time of one hand-over to a worker that has been idle for `idle_ns`, one per shot: with a
     // blocking worker the wake-up is in it, which a burst would spread over an unknown share.
@@ -58,9 +65,9 @@ class HandOff {
     // times the median; -1 where none did.
     std::int64_t queue_knee(std::int64_t hold_ns);
 
-    // Seconds per round of the fixed work (core_speed.hpp) by a glance at the host's core and the
-    // worker's, both at the same time.
-    std::array<double, 2> glance();
+    // How fast both cores are at this moment, and how far from each other: a hypervisor that moves
+    // a guest's CPUs among physical cores changes either within a second.
+    PairGlance glance();
 
     bool pinned() const { return worker_pinned_.load(); }
 
@@ -74,6 +81,12 @@ class HandOff {
 
     void push(Task task) { stalls_ += ring_->push(task, wait_); }
     void drain() { ring_->drain(wait_); }
+    // Keeps the worker in a task, which has left its slot, until release().
+    void hold();
+    void release() { released_.store(true, std::memory_order_release); }
+    // The host's and the worker's side of some answers by cache line; seconds per answer.
+    double ask_worker();
+    void answer_host();
     // Drains and goes on with the next ring: what lies where is another draw for each burst.
     void change_ring();
     void work();
@@ -82,13 +95,19 @@ class HandOff {
     const Wait wait_;
     const std::uint32_t capacity_;
     std::vector<std::unique_ptr<Ring>> rings_;
-    std::size_t ring_index_ = 0;
-    Ring* ring_;         // the host's
-    Ring* worker_ring_;  // the worker's; it follows by a task
+    // The host's own.
+    alignas(kCacheLine) std::size_t ring_index_ = 0;
+    Ring* ring_;
     std::int64_t stalls_ = 0;
+    // The worker's own; it follows the host's by a task.
+    alignas(kCacheLine) Ring* worker_ring_;
+    // One written by each side in turn, for the way between them alone.
+    WaitWord asked_;
+    WaitWord answered_;
     alignas(kCacheLine) std::atomic<std::int64_t> first_stamp_{0};
     std::atomic<std::int64_t> last_stamp_{0};
     std::atomic<double> worker_work_s_{0};
+    std::atomic<bool> held_{false};
     std::atomic<bool> released_{false};
     std::atomic<bool> host_waits_{false};
     std::atomic<bool> stop_{false};

@@ -5,6 +5,8 @@
 //                                            pays for it some hand-overs later, or never)
 //           both sides read both counters   (four moves an operation, in whatever order they meet:
 //                                            the same code took 26 or 95 ns from run to run)
+//           mask and slots beside a counter (whoever takes a task takes the host's line away, too:
+//                                            34 to 390 ns by where the cores happened to lie)
 //   right:  the doorbell is rung before push() returns, as a driver's is; each side keeps what it
 //           last saw of the other's counter and looks again only when that is used up
 // Caveat: how far a line has to travel depends on where its address is at home in the chip. A
@@ -77,10 +79,11 @@ class TaskRing {
         }
     }
 
+    // Read by both sides, written by none.
     const std::uint32_t mask_;
     std::vector<Task> tasks_;
     // The host's own.
-    std::uint32_t pushed_count_ = 0;
+    alignas(kCacheLine) std::uint32_t pushed_count_ = 0;
     std::uint32_t popped_seen_ = 0;
     // The worker's own.
     alignas(kCacheLine) std::uint32_t taken_ = 0;

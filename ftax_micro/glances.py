@@ -1,4 +1,4 @@
-"""How fast were the cores while a row was measured? Glances between its rounds.
+"""How fast were the cores while a row was measured, and how far apart? Glances between its rounds.
 
 A machine that is shared with others is disturbed for milliseconds at a time. A look before a row
 and one after it (`DeviceState.fixed_work_s`) say nothing of what came and went in between; a glance
@@ -11,16 +11,28 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from itertools import pairwise
+from typing import NamedTuple
 
 from ftax_micro.records import CoreSpeeds
 
-# Seconds per round of the fixed work on each core that the row uses, by core.
-Glance = Callable[[], Mapping[str, float]]
+
+class Sight(NamedTuple):
+    """What a glance sees: by core, for each that the row uses, seconds per round of the fixed work;
+    and, where these are two, seconds for a cache line from one to the other and back.
+    """
+
+    work_s: Mapping[str, float]
+    hop_s: float | None = None
+
+
+Glance = Callable[[], Sight]
 
 # Neighbours stay for milliseconds; a glance takes some 10 to 100 µs (the worker may sleep).
 _APART_S = 1e-3
 # A tenth of a picosecond: a fiftieth of a percent of a round, and short in a file.
 _DECIMALS = 13
+# A tenth of a nanosecond: a thousandth of a hop.
+_HOP_DECIMALS = 10
 
 
 class Glances:
@@ -30,7 +42,7 @@ class Glances:
         self._glance = glance
         # Samples that a series had at each glance, and what was seen: one list, to which an
         # interruption adds a glance or none.
-        self._seen: list[tuple[int, Mapping[str, float]]] = []
+        self._seen: list[tuple[int, Sight]] = []
         self._taken_s = 0.0
 
     def take(self, samples: int) -> None:
@@ -50,8 +62,10 @@ class Glances:
         if len(self._seen) < 2:
             return None
         marks = [samples for samples, _ in self._seen]
-        works = [work_s for _, work_s in self._seen]
+        works = [sight.work_s for _, sight in self._seen]
+        hops = [sight.hop_s for _, sight in self._seen]
         return CoreSpeeds(
             work_s={core: [round(each[core], _DECIMALS) for each in works] for core in works[0]},
+            hop_s=[round(hop_s, _HOP_DECIMALS) for hop_s in hops if hop_s is not None],
             samples=[after - before for before, after in pairwise(marks)],
         )

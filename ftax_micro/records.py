@@ -81,11 +81,13 @@ class CoreSpeeds(Record, frozen=True, kw_only=True):
     `work_s` has for each core seconds per round of the fixed work (`DeviceState.fixed_work_s`), one
     value per glance; `samples` says how many samples (bursts of each level) were taken between a
     glance and the next, so that it has one value less. What an interruption left behind the last
-    glance is in none.
+    glance is in none. `hop_s` has for a row of two cores, also per glance, seconds for a cache line
+    from one to the other and back; it is empty for others.
     """
 
     work_s: dict[str, list[float]]
     samples: list[int]
+    hop_s: list[float] = []
 
 
 class Data(Record, frozen=True, kw_only=True):

@@ -123,6 +123,12 @@ def _check_core_speeds(speeds: CoreSpeeds, most: int, path: str) -> None:
         _check_numbers(works_s, f"{path}.work_s[{core!r}]")
         if min(works_s) <= 0:
             raise invalid("No work takes no time", f"{path}.work_s[{core!r}]")
+    if speeds.hop_s:
+        if len(speeds.hop_s) != len(speeds.samples) + 1:
+            raise invalid("Expected a value for each glance", f"{path}.hop_s")
+        _check_numbers(speeds.hop_s, f"{path}.hop_s")
+        if min(speeds.hop_s) <= 0:
+            raise invalid("No way takes no time", f"{path}.hop_s")
     if min(speeds.samples) < 0 or sum(speeds.samples) > most:
         raise invalid(f"Expected {most} samples between the glances", f"{path}.samples")
 

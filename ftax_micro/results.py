@@ -27,7 +27,8 @@ from ftax_micro.result_rules import check_case, check_measurement, check_rooflin
 #   5  (0.1.0) streams of device operations, states of device and host around each block of a case
 #   6  (0.1.0) the rank of the process, where a launcher started it
 #   7  (0.1.0) how fast the cores were between the samples of a row
-SCHEMA_VERSION = 7
+#   8  (0.1.0) how far apart they were
+SCHEMA_VERSION = 8
 
 # What the main job's JSON has beside the result: made from it, and so not read again.
 ANSWERS = "answers"
@@ -42,6 +43,7 @@ _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     4: lambda raw: {**raw, "schema_version": 5},  # new fields have defaults
     5: lambda raw: {**raw, "schema_version": 6},  # a new field has a default
     6: lambda raw: {**raw, "schema_version": 7},  # a new field has a default
+    7: lambda raw: {**raw, "schema_version": 8},  # a new field has a default
 }
 
 

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from ftax_micro.analysis.core_speed import CODE, slowdowns, slowed_verdict, undisturbed
+from ftax_micro.analysis.core_speed import CODE, slowdowns, slowed_verdict
 from ftax_micro.analysis.summary import summarise, with_undisturbed
+from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.placed import placed

@@ -263,8 +263,8 @@ class ToldWorker:
     def launch_rate(self, count: int) -> Any:
         return SimpleNamespace(total_s=count * 1e-6, stalls=self._stalls)
 
-    def glance(self) -> list[float]:
-        return [1e-9, 1e-9]
+    def glance(self) -> Any:
+        return SimpleNamespace(host_work_s=1e-9, worker_work_s=1e-9, hop_s=1e-7)
 
 
 def told_row(monkeypatch: pytest.MonkeyPatch, name: str, worker: ToldWorker) -> FloorRow:

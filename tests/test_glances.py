@@ -9,6 +9,7 @@ from replayed_time import CLOCK, INTERRUPTION, Clock, Looped, Shots, interruptin
 
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.cpu import CpuDevice
+from ftax_micro.glances import Sight
 from ftax_micro.measurement import measure, measure_shots, measure_slope
 from ftax_micro.records import Data, Plan, Setting
 
@@ -29,14 +30,14 @@ QUICK = Plan(
 
 
 class Glancing:
-    """A glance that sees core 3 slower each time, and counts."""
+    """A glance that sees core 3 slower each time, further from another, and counts."""
 
     def __init__(self) -> None:
         self.calls = 0
 
-    def __call__(self) -> dict[str, float]:
+    def __call__(self) -> Sight:
         self.calls += 1
-        return {"3": self.calls * 1e-9}
+        return Sight({"3": self.calls * 1e-9}, self.calls * 1e-7)
 
 
 def stretches(data: Data) -> list[int]:
@@ -53,6 +54,7 @@ def test_rounds_of_a_millisecond_have_a_glance_each(clock: Clock) -> None:
     assert stretches(data) == [1] * 40
     assert data.core_speeds is not None
     assert data.core_speeds.work_s["3"] == pytest.approx([1e-9 * n for n in range(1, 42)])
+    assert data.core_speeds.hop_s == pytest.approx([1e-7 * n for n in range(1, 42)])
 
 
 def test_short_rounds_share_a_glance_and_the_last_ends_the_row(clock: Clock) -> None:
@@ -85,10 +87,10 @@ def test_what_follows_the_last_glance_before_an_interruption_is_in_no_stretch(
 def test_an_interrupted_glance_loses_nothing(clock: Clock, strikes_at: int) -> None:
     calls = count(1)
 
-    def glance() -> dict[str, float]:
+    def glance() -> Sight:
         if next(calls) == strikes_at + 1:
             raise INTERRUPTION
-        return {"0": 1e-9}
+        return Sight({"0": 1e-9})
 
     data = measure(Looped(clock, ROUND_S), PLAN, CLOCK, loops=1, glance=glance)
     assert (data.stop_reason, len(data.samples)) == ("interrupted", strikes_at)
@@ -114,6 +116,9 @@ def test_rows_of_the_cpu_glance_at_the_cores_they_use() -> None:
         outcome = rows[name].measure(setting, QUICK)
         assert outcome.data.core_speeds is not None
         assert ",".join(outcome.data.core_speeds.work_s) == outcome.facts["cores"]
+        hops = len(outcome.data.core_speeds.samples) + 1 if name == "submit" else 0
+        assert len(outcome.data.core_speeds.hop_s) == hops
+        assert all(0 < hop_s < 1e-3 for hop_s in outcome.data.core_speeds.hop_s)
         assert sum(outcome.data.core_speeds.samples) == len(outcome.data.samples)
         assert all(
             0 < work_s < 1e-3

@@ -6,7 +6,7 @@ their samples (`CoreSpeeds`). Where it takes longer than at its fastest in the r
 used the core: a hyperthread's neighbour, another guest of the same host, a power limit. The load
 average and steal time show none of these. The cores work at the same time, so that two which have
 become one physical core's threads (a hypervisor may move them) show it too: then calls take
-longer, and hand-overs, through one cache, less.
+longer, and hand-overs, through one cache, less. How far apart they are is told by `core_distance`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,17 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ftax_micro.records import Case, CoreSpeeds, Data, DeviceState, Measurement, Verdict
+from ftax_micro.records import Case, CoreSpeeds, DeviceState, Measurement, Verdict
 
 CODE = "core_slowed"
 # A quiet core repeats the work within 1 or 2 %; a neighbour costs it half as much again and more.
 _TOLERATED = 1.1
-# Of fewer samples (bursts of each level) no value is told: a quick run takes as many.
-_LEAST_UNDISTURBED = 30
-# Nor of fewer stretches between two glances: a neighbour may have come and gone within one. Of
-# hand-overs to a sleeping thread three to five stretches told 13 to 15 µs, ten and more 12.5 to 13.
-_LEAST_STRETCHES = 10
 
 # The fastest that each core of each device ever was: seconds per round of the fixed work.
-_Fastest = Mapping[tuple[str, str], float]
+Fastest = Mapping[tuple[str, str], float]
 
 
 def slowdowns(measurements: Sequence[Measurement]) -> list[float | None]:
@@ -39,20 +33,8 @@ def slowdowns(measurements: Sequence[Measurement]) -> list[float | None]:
     fastest in any of them: beside its median sample where the cores were watched in between, else
     at the slower of the looks before and after. None where its speed was not recorded.
     """
-    fastest = _fastest(measurements)
-    return [_slowdown(each, fastest) for each in measurements]
-
-
-def undisturbed(measurements: Sequence[Measurement]) -> list[Data | None]:
-    """For each measurement what it is of undisturbed samples alone: those before and after which no
-    core was slower than at its fastest in any of them. The very same data where that is all.
-
-    None where fewer than 30 samples (or bursts of a level) are left, or those of fewer than ten
-    stretches between glances, and where nobody watched the cores in between and one was slowed
-    before or after.
-    """
-    fastest = _fastest(measurements)
-    return [_undisturbed(each, fastest) for each in measurements]
+    fastest = fastest_of(measurements)
+    return [slowdown_of(each, fastest) for each in measurements]
 
 
 def block_slowdowns(
@@ -80,6 +62,11 @@ def block_slowdowns(
 def is_slowed(slowdown: float | None) -> bool:
     """Whether a core was slower than a quiet one ever is."""
     return slowdown is not None and slowdown > _TOLERATED
+
+
+def are_slowed(slowdowns: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Which of `slowdowns` are more than those of a quiet core."""
+    return slowdowns > _TOLERATED
 
 
 def typical_slowdown(slowdowns: Sequence[float], blocks: Sequence[int]) -> float | None:
@@ -135,7 +122,8 @@ def slowed_verdict(slowdown: float | None) -> list[Verdict]:
     return [Verdict(code=CODE, sentence=sentence)]
 
 
-def _fastest(measurements: Iterable[Measurement]) -> _Fastest:
+def fastest_of(measurements: Iterable[Measurement]) -> Fastest:
+    """The fastest that each core was around or within any of `measurements`."""
     fastest: dict[tuple[str, str], float] = {}
     for each in measurements:
         speeds = each.data.core_speeds if each.data else None
@@ -146,7 +134,8 @@ def _fastest(measurements: Iterable[Measurement]) -> _Fastest:
     return fastest
 
 
-def _slowdown(measurement: Measurement, fastest: _Fastest) -> float | None:
+def slowdown_of(measurement: Measurement, fastest: Fastest) -> float | None:
+    """How many times slower than that the slowest core of one was (`slowdowns`)."""
     speeds = measurement.data.core_speeds if measurement.data else None
     if speeds is None or not any(speeds.samples):
         device = measurement.device
@@ -155,37 +144,23 @@ def _slowdown(measurement: Measurement, fastest: _Fastest) -> float | None:
     return float(np.median(_by_sample(measurement.device, speeds, fastest)))
 
 
-def _by_sample(device: str, speeds: CoreSpeeds, fastest: _Fastest) -> npt.NDArray[np.float64]:
+def _by_sample(device: str, speeds: CoreSpeeds, fastest: Fastest) -> npt.NDArray[np.float64]:
     """How slow the slowest core was beside each sample: as in the stretch that it lies in."""
-    return np.repeat(_by_stretch(device, speeds, fastest), speeds.samples)
+    return np.repeat(by_stretch(device, speeds, fastest), speeds.samples)
 
 
-def _by_stretch(device: str, speeds: CoreSpeeds, fastest: _Fastest) -> npt.NDArray[np.float64]:
+def by_stretch(device: str, speeds: CoreSpeeds, fastest: Fastest) -> npt.NDArray[np.float64]:
     """How slow the slowest core was between two glances: at the slower of them."""
-    works = [np.asarray(each) / fastest[device, core] for core, each in speeds.work_s.items()]
-    at_glances = np.max(works, axis=0)
-    found: npt.NDArray[np.float64] = np.maximum(at_glances[:-1], at_glances[1:])
+    seen = at_glances(device, speeds, fastest)
+    found: npt.NDArray[np.float64] = np.maximum(seen[:-1], seen[1:])
     return found
 
 
-def _undisturbed(measurement: Measurement, fastest: _Fastest) -> Data | None:
-    data = measurement.data
-    if data is None or data.core_speeds is None:
-        return None if is_slowed(_slowdown(measurement, fastest)) else data
-    speeds = data.core_speeds
-    quiet = _by_stretch(measurement.device, speeds, fastest) <= _TOLERATED
-    kept = np.repeat(quiet, speeds.samples)
-    if kept.all():
-        return data
-    stretches = np.count_nonzero(quiet & (np.asarray(speeds.samples) > 0))
-    if np.count_nonzero(kept) < _LEAST_UNDISTURBED or stretches < _LEAST_STRETCHES:
-        return None
-    levels = [
-        msgspec.structs.replace(level, samples_s=list(itertools.compress(level.samples_s, kept)))
-        for level in data.levels
-    ]
-    samples = list(itertools.compress(data.samples, kept))
-    return msgspec.structs.replace(data, samples=samples, levels=levels, core_speeds=None)
+def at_glances(device: str, speeds: CoreSpeeds, fastest: Fastest) -> npt.NDArray[np.float64]:
+    """How slow the slowest core was at each glance."""
+    works = [np.asarray(each) / fastest[device, core] for core, each in speeds.work_s.items()]
+    found: npt.NDArray[np.float64] = np.max(works, axis=0)
+    return found
 
 
 def _works(measurement: Measurement) -> Iterable[tuple[str, float]]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ftax_micro import stats
-from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict, undisturbed
+from ftax_micro.analysis.core_distance import Distance, apart_verdict, distances
+from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
+from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.records import Data, Measurement, Plan, Setting, Status, Verdict
 from ftax_micro.stats import Estimate
 
@@ -25,8 +27,9 @@ class Summary:
     leaves of the value, 0 without one: no digit below it was measured. `count` is the number of
     samples or bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain
     counts. `slowdown` is how many times slower than at its fastest in the run a core was beside
-    the row, `undisturbed` what the row is without the samples beside which one was slowed, where
-    there were such and enough are left (`core_speed`); the view of a result fills it in.
+    the row, `distance` how far apart its two cores were (`core_distance`). `undisturbed` is what
+    the row is without the samples beside which a core was slowed or both were far apart, where
+    there were such and enough are left (`undisturbed`); the view of a result fills it in.
     """
 
     device: str
@@ -55,6 +58,7 @@ class Summary:
     worst_residual: float | None = None
     verdicts: tuple[Verdict, ...] = ()
     slowdown: float | None = None
+    distance: Distance | None = None
     undisturbed: Estimate | None = None
 
     @property
@@ -113,11 +117,16 @@ def summarise(
     every = list(measurements)
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
     slowed: dict[tuple[str, str, str], float | None] = {}
-    for each, slowdown in zip(every, slowdowns(every), strict=True):
+    apart: dict[tuple[str, str, str], list[Distance]] = {}
+    for each, slowdown, distance in zip(every, slowdowns(every), distances(every), strict=True):
         key = row_key(each)
         groups.setdefault(key, []).append(each)
         slowed[key] = max(slowdown or 0.0, slowed.get(key) or 0.0) or None
-    return [_slowed(_summary(group, level), slowed[key]) for key, group in groups.items()]
+        apart.setdefault(key, []).extend([distance] if distance else [])
+    return [
+        _disturbed(_summary(group, level), slowed[key], max(apart[key], default=None))
+        for key, group in groups.items()
+    ]
 
 
 def with_undisturbed(
@@ -144,11 +153,12 @@ def with_undisturbed(
     ]
 
 
-def _slowed(row: Summary, slowdown: float | None) -> Summary:
+def _disturbed(row: Summary, slowdown: float | None, distance: Distance | None) -> Summary:
+    """`row` with the worst of its processes."""
     if row.status != "ok":
         return row
-    verdicts = (*row.verdicts, *slowed_verdict(slowdown))
-    return replace(row, slowdown=slowdown, verdicts=verdicts)
+    verdicts = (*row.verdicts, *slowed_verdict(slowdown), *apart_verdict(distance))
+    return replace(row, slowdown=slowdown, distance=distance, verdicts=verdicts)
 
 
 def estimate_of(data: Data, confidence: float) -> Estimate:

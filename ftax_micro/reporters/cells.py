@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from ftax_micro.analysis.core_distance import CODE as APART
 from ftax_micro.analysis.core_speed import CODE as SLOWED
 from ftax_micro.analysis.floor.break_even import BreakEven
 from ftax_micro.analysis.floor.closure import Closure
@@ -132,9 +133,9 @@ def notes(view: Rows) -> list[str]:
         if row.censored:
             shots = f"{row.censored:,} of {row.censored + row.count:,} shots"
             lines.append(f"{where}: {shots} censored (over before they could be observed)")
-        own = [verdict for verdict in row.verdicts if verdict.code != SLOWED]
+        own = [verdict for verdict in row.verdicts if verdict.code not in {SLOWED, APART}]
         lines.extend(f"{where}: {verdict.sentence}" for verdict in own)
-    return [*lines, *_slowed_lines(view)]
+    return [*lines, *_slowed_lines(view), *_apart_lines(view)]
 
 
 def _slowed_lines(view: Rows) -> list[str]:
@@ -142,14 +143,10 @@ def _slowed_lines(view: Rows) -> list[str]:
     lines = []
     for device in view.result.devices:
         rows = [row for row in view.summaries if row.device == device.name]
-        slowed = [row for row in rows if any(each.code == SLOWED for each in row.verdicts)]
+        slowed = _with_verdict(rows, SLOWED)
         if not slowed:
             continue
-        names = ", ".join(map(_slowed_name, slowed))
-        if len(slowed) > _MOST_NAMES:
-            told = any(row.undisturbed is not None for row in slowed)
-            more = ", and what their undisturbed samples give" if told else ""
-            names = f"{len(slowed)} of {len(rows)} (--format csv says which{more})"
+        names = _disturbed_names(slowed, len(rows))
         most = max(row.slowdown or 1.0 for row in slowed)
         lines.append(
             f"{_device(view, device.name)}a core was up to {most:.2g} times slower than at its "
@@ -160,7 +157,39 @@ def _slowed_lines(view: Rows) -> list[str]:
     return lines
 
 
-def _slowed_name(row: Summary) -> str:
+def _apart_lines(view: Rows) -> list[str]:
+    """One line a device for all rows whose cores were further apart than they can be."""
+    lines = []
+    for device in view.result.devices:
+        rows = [row for row in view.summaries if row.device == device.name]
+        apart = _with_verdict(rows, APART)
+        if not apart:
+            continue
+        distance = max(row.distance for row in apart if row.distance is not None)
+        now, nearest = map(format_seconds, (distance.hop_s, distance.hop_s / distance.times))
+        lines.append(
+            f"{_device(view, device.name)}two cores were up to {distance.times:.2g} times as far "
+            f"apart as at their nearest in this run (a cache line took {now} there and back, "
+            f"{nearest} at the least), because a hypervisor moved them, so that these rows are of "
+            f"the further place: {_disturbed_names(apart, len(rows))}"
+        )
+    return lines
+
+
+def _with_verdict(rows: Sequence[Summary], code: str) -> list[Summary]:
+    return [row for row in rows if any(each.code == code for each in row.verdicts)]
+
+
+def _disturbed_names(disturbed: Sequence[Summary], every: int) -> str:
+    """The rows with what their undisturbed samples give; of many how many they are."""
+    if len(disturbed) <= _MOST_NAMES:
+        return ", ".join(map(_disturbed_name, disturbed))
+    told = any(row.undisturbed is not None for row in disturbed)
+    more = ", and what their undisturbed samples give" if told else ""
+    return f"{len(disturbed)} of {every} (--format csv says which{more})"
+
+
+def _disturbed_name(row: Summary) -> str:
     name = f"{row.name} {shown_setting(row.setting)}".rstrip()
     if row.undisturbed is None:
         return name

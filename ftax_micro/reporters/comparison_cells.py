@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import median
 
 from ftax_micro.analysis.comparing.comparison import Comparison
 from ftax_micro.analysis.comparing.differences import Difference
@@ -12,10 +13,11 @@ from ftax_micro.analysis.comparing.matching import PLAIN_SETTINGS
 from ftax_micro.analysis.comparing.ratios import Ratio, RatioVerdict
 from ftax_micro.analysis.comparing.sections import ComparedRow, Section
 from ftax_micro.analysis.comparing.sides import Side
+from ftax_micro.analysis.core_distance import is_far
 from ftax_micro.analysis.quantities.contract import Value
 from ftax_micro.records import Setting
 from ftax_micro.reporters.cells import shown_part
-from ftax_micro.units import Digits, decimals_for, digits_for
+from ftax_micro.units import Digits, decimals_for, digits_for, format_seconds
 
 SIDE_HEADINGS = ("result", "host", "cpu", "gpu", "driver", "measured", "warnings")
 DIFFERENCE_HEADINGS = ("what differs", "result", "baseline", "here", "rows")
@@ -241,7 +243,7 @@ def note_lines(comparison: Comparison) -> list[str]:
         lines.append(
             f"a verdict with {_LOOSE} could change within the systematic uncertainty of corrections"
         )
-    return [*lines, *_row_notes(comparison), *_slowed_lines(comparison)]
+    return [*lines, *_row_notes(comparison), *_slowed_lines(comparison), *_apart_lines(comparison)]
 
 
 def _row_notes(comparison: Comparison) -> Iterator[str]:
@@ -280,3 +282,29 @@ def _slowed_lines(comparison: Comparison) -> Iterator[str]:
                 "this run, because something shared it, so that these rows are not what the "
                 f"machine does undisturbed: {listed([row.title for row, _ in slowed])}"
             )
+
+
+def _apart_lines(comparison: Comparison) -> Iterator[str]:
+    """One line a result for all rows whose two cores lay in another way than the baseline's."""
+    for section in comparison.sections:
+        base = section.baseline
+        for place, side in enumerate(comparison.sides):
+            hops = {row.title: _hops(row, place, base) for row in section.rows}
+            told = {title: both for title, both in hops.items() if is_far(max(both) / min(both))}
+            if not told:
+                continue
+            ours, others = map(median, zip(*told.values(), strict=True))
+            yield (
+                f"{side.label}: a cache line took {format_seconds(ours)} between the two cores and "
+                f"back, {format_seconds(others)} in {comparison.sides[base].label}, so that these "
+                "rows tell as much of where the cores lay as of the machines: "
+                f"{listed(list(told))}"
+            )
+
+
+def _hops(row: ComparedRow, place: int, base: int) -> tuple[float, float]:
+    """Of both results; twice the same where one does not tell."""
+    ours, others = row.values[place], row.values[base]
+    if ours is None or others is None or ours.hop_s is None or others.hop_s is None:
+        return (1.0, 1.0)
+    return (ours.hop_s, others.hop_s)

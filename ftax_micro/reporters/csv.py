@@ -32,6 +32,7 @@ _COLUMNS = (
     "verdicts",
     "slowdown",
     "undisturbed_s",
+    "hop_s",
 )
 
 
@@ -66,6 +67,7 @@ def _row(row: Summary) -> list[object]:
         csv_text(" ".join(v.code for v in row.verdicts)),
         csv_number(row.slowdown),
         csv_number(row.undisturbed.value if row.undisturbed else None),
+        csv_number(row.distance.hop_s if row.distance else None),
     ]
 
 

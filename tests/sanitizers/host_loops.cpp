@@ -78,6 +78,12 @@ void every_part(int host_core, int worker_core, Wait wait) {
     check(rate.total_s >= rate.submit_s && rate.stalls >= 0, "launch_rate ends before it began");
     const std::int64_t knee = worker.queue_knee(20'000'000);
     check(knee == -1 || (knee > 0 && knee <= kCapacity), "the ring holds more than its size");
+    for (int i = 0; i < 2; ++i) {
+        const ftax::PairGlance seen = worker.glance();
+        check_seconds(seen.host_work_s, "the host's work");
+        check_seconds(seen.worker_work_s, "the worker's work");
+        check_seconds(seen.hop_s, "the way between them");
+    }
 }
 
 void handoff() {

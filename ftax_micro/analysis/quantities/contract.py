@@ -25,8 +25,9 @@ class Value:
     `low`/`high` is the statistical interval, `systematic_low`/`systematic_high` where the value
     could lie for any truth of what was corrected; `step` is what the clock's tick leaves of it.
     `samples` of `processes` processes are behind it. `slowdown` is how many times slower than at
-    its fastest in the run a core was meanwhile, where that is too much (`core_speed`). `notes` are
-    what else a reader has to know.
+    its fastest in the run a core was meanwhile, where that is too much (`core_speed`), `hop_s` what
+    a cache line took between its two cores and back (`core_distance`). `notes` are what else a
+    reader has to know.
     """
 
     status: Status
@@ -41,6 +42,7 @@ class Value:
     samples: int = 0
     processes: int = 1
     slowdown: float | None = None
+    hop_s: float | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from ftax_micro import stats
+from ftax_micro.analysis.core_distance import CODE as APART
 from ftax_micro.analysis.core_speed import CODE as SLOWED
 from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
 from ftax_micro.analysis.quantities.contract import Fact, Quantity, Value
@@ -76,6 +77,7 @@ def _value(row: Summary, slowdown: float) -> Value:
         samples=row.count,
         processes=row.processes,
         slowdown=slowdown if slowed_verdict(slowdown) else None,
+        hop_s=row.distance.hop_s if row.distance else None,
         notes=tuple(_notes(row)),
     )
 
@@ -83,7 +85,7 @@ def _value(row: Summary, slowdown: float) -> Value:
 def _notes(row: Summary) -> Iterator[str]:
     if row.censored:
         yield f"{row.censored} of {row.censored + row.count} shots censored"
-    yield from (each.sentence for each in row.verdicts if each.code != SLOWED)
+    yield from (each.sentence for each in row.verdicts if each.code not in {SLOWED, APART})
 
 
 def measured_alike(group: Sequence[Measurement]) -> dict[str, str]:

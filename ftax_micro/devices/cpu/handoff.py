@@ -12,7 +12,7 @@ import numpy as np
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
 from ftax_micro.devices.cpu.cores import PLACEMENTS, Topology
-from ftax_micro.glances import Glance
+from ftax_micro.glances import Glance, Sight
 from ftax_micro.measurement import (
     SHORT_ROW_PROCESSES,
     BurstProbe,
@@ -64,7 +64,8 @@ def handoff_rows(clock: ClockFacts, topology: Topology) -> list[FloorRow]:
     return [
         row(
             "submit",
-            "host time of one hand-over, ring not full; a blocking worker is woken by it",
+            "host time of one hand-over, ring not full: a spinning worker is busy, a blocking "
+            "one is woken by it",
             bench.submit,
             processes=SHORT_ROW_PROCESSES,
         ),
@@ -108,10 +109,15 @@ class _Worker:
 
     @property
     def glance(self) -> Glance | None:
-        """How fast both cores are at this moment; None where nobody knows which they are."""
-        if min(self.cores) < 0:
-            return None
-        return lambda: dict(zip(map(str, self.cores), self.ring.glance(), strict=True))
+        """How fast both cores are at this moment, and how far apart; None where nobody knows which
+        they are.
+        """
+        return None if min(self.cores) < 0 else self._look
+
+    def _look(self) -> Sight:
+        seen = self.ring.glance()
+        host, worker = map(str, self.cores)
+        return Sight({host: seen.host_work_s, worker: seen.worker_work_s}, seen.hop_s)
 
 
 class _Bench:

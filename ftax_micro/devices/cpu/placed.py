@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
-from ftax_micro.glances import Glance
+from ftax_micro.glances import Glance, Sight
 from ftax_micro.records import Plan, Setting
 
 CoresOf = Callable[[Setting], Sequence[int]]
@@ -21,7 +21,7 @@ CORES = "cores"
 def own_glance(kept_on: int) -> Glance:
     """How fast the core is that the calling thread is kept on, at this moment."""
     name = str(kept_on)
-    return lambda: {name: core().host.glance()}
+    return lambda: Sight({name: core().host.glance()})
 
 
 def placed(row: FloorRow, cores_of: CoresOf, *, pinned: bool = False) -> FloorRow:
