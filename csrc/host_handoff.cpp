@@ -92,6 +92,9 @@ void HandOff::hold() {
               self.held_.store(true, std::memory_order_release);
               while (!self.released_.load(std::memory_order_acquire) && now_ns() < deadline)
                   relax();
+              // The next thing it does is to look at the doorbell, which the host rings meanwhile:
+              // tried out at every turn, that makes a hand-over 20 to 300 ns instead of 6.
+              end_speculation();
           },
           now_ns() + kHoldDeadlineNs});
     while (!held_.load(std::memory_order_acquire)) relax();

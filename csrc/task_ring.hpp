@@ -6,7 +6,7 @@
 //           both sides read both counters   (four moves an operation, in whatever order they meet:
 //                                            the same code took 26 or 95 ns from run to run)
 //           mask and slots beside a counter (whoever takes a task takes the host's line away, too:
-//                                            34 to 390 ns by where the cores happened to lie)
+//                                            34 to 390 ns a hand-over by where the cores lay)
 //   right:  the doorbell is rung before push() returns, as a driver's is; each side keeps what it
 //           last saw of the other's counter and looks again only when that is used up
 // Caveat: how far a line has to travel depends on where its address is at home in the chip. A

@@ -37,6 +37,16 @@ inline void relax() {
 #endif
 }
 
+// Keeps the core from trying out what follows. Behind a spin loop it does so at every turn that it
+// guesses to be the last, and each time fetches lines that another core is writing.
+inline void end_speculation() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_lfence();
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb nsh\n\tisb" ::: "memory");
+#endif
+}
+
 // A 32-bit counter that one thread advances and others wait on until it leaves a value.
 class alignas(kCacheLine) WaitWord {
   public:
