@@ -120,6 +120,13 @@ def test_any_core_of_a_watched_row_can_slow_it_and_a_glance_sets_the_mark() -> N
     assert slowdowns([row, faster]) == pytest.approx([4.0, 4.0])
 
 
+def test_a_clock_that_rises_for_a_moment_sets_no_mark() -> None:
+    row = watched({"0": [1e-9] * 150 + [0.7e-9]}, [1] * 150, samples_of((1e-6, 150)))
+    assert slowdowns([row]) == pytest.approx([1.0])
+    rows = [row, watched({"0": [0.7e-9] * 150}, [1] * 149, samples_of((1e-6, 149)))]
+    assert slowdowns(rows) == pytest.approx([1 / 0.7, 1.0])
+
+
 def test_undisturbed_samples_lie_between_two_quiet_glances() -> None:
     works = {"0": [*[1e-9] * 9, 1.05e-9, 2e-9, 1e-9, 1e-9]}
     data = samples_of((1e-6, 27), (2e-6, 20), (3e-6, 20), (1.5e-6, 10), (9e-6, 5))

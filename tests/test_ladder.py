@@ -99,21 +99,21 @@ def test_processes_repeat_everything_and_progress_counts_it() -> None:
     assert found.processes == 3
 
 
-def test_rungs_of_plain_calls_are_measured_in_three_processes_in_the_time_of_one() -> None:
+def test_rungs_of_plain_calls_are_measured_in_nine_processes_in_the_time_of_one() -> None:
     progress, played = Watched(), Played()
     selection = LadderSelection(["cpu"], rungs=["raw_call", "extension", "onnxruntime"])
-    plan = Plan(min_samples=30, min_time_s=0.3, max_samples=90)
+    plan = Plan(min_samples=90, min_time_s=0.9, max_samples=270)
     found = LadderRun(selection, plan, environment(), played, progress).run()
     repeated = dict.fromkeys(("raw_call", "extension", "onnxruntime"), 0)
     for rung in found.rungs:
         repeated[rung.name] = max(repeated[rung.name], rung.process + 1)
-    assert repeated == {"raw_call": 3, "extension": 3, "onnxruntime": 1}
-    assert [total for _, total, _ in progress.begun] == [13] * 13  # three numbers of arguments
+    assert repeated == {"raw_call": 9, "extension": 9, "onnxruntime": 1}
+    assert [total for _, total, _ in progress.begun] == [37] * 37  # three numbers of arguments
     shares = {
         (job.points[0].name, job.plan.min_samples, round(job.plan.min_time_s, 6))
         for job in played.jobs
     }
-    assert shares == {("raw_call", 10, 0.1), ("onnxruntime", 30, 0.3)}
+    assert shares == {("raw_call", 10, 0.1), ("onnxruntime", 90, 0.9)}
     assert found.processes == 1
 
 
@@ -133,25 +133,25 @@ def test_a_rung_without_a_value_is_not_measured_again(processes: int | None) -> 
     selection = LadderSelection(["cpu"], rungs=["ctypes"])
     found = LadderRun(selection, PLAN, environment(), Failing(), processes=processes).run()
     told = [(row.setting["arguments"], row.process) for row in found.rungs]
-    every = [(n, process) for n in (0, 5) for process in range(processes or 3)]
+    every = [(n, process) for n in (0, 5) for process in range(processes or 9)]
     assert sorted(told) == [*every, (19, 0)]
 
 
 @pytest.mark.parametrize(
-    ("quick", "processes", "repeated"), [(False, None, 5), (True, None, 1), (True, 2, 2)]
+    ("quick", "processes", "repeated"), [(False, None, 7), (True, None, 1), (True, 2, 2)]
 )
 def test_a_quick_run_imports_no_package_twice_unless_it_is_told_to(
     quick: bool, processes: int | None, repeated: int
 ) -> None:
     played = Played()
     selection = LadderSelection(["cpu"], rungs=["raw_call", "torch_grad"])
-    plan = Plan(min_samples=30, quick=quick)
+    plan = Plan(min_samples=63, quick=quick)
     found = LadderRun(selection, plan, environment(), played, processes=processes).run()
     assert [row.process for row in found.rungs if row.name == "torch_grad"] == list(range(repeated))
     shared = {job.plan.min_samples for job in played.jobs if job.points[0].name == "torch_grad"}
-    assert shared == {6 if (quick, processes) == (False, None) else 30}
+    assert shared == {9 if (quick, processes) == (False, None) else 63}
     calls = [row.process for row in found.rungs if row.name == "raw_call"]
-    assert calls == list(range(processes or 3))
+    assert calls == list(range(processes or (3 if quick else 9)))
 
 
 def test_a_quick_run_leaves_out_what_is_not_unless_it_is_named() -> None:

@@ -11,6 +11,7 @@ were undisturbed: two that have become threads of one physical core are nearer t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -61,21 +62,21 @@ def apart_verdict(distance: Distance | None) -> list[Verdict]:
 
 
 def nearest_of(measurements: Sequence[Measurement], fastest: core_speed.Fastest) -> Nearest:
-    """The shortest way of each pair, where both were as fast as ever; else of all its ways."""
-    quiet: dict[tuple[str, str], float] = {}
-    every: dict[tuple[str, str], float] = {}
+    """The shortest way of each pair, where both were as fast as ever; else of all its ways. But for
+    a hundredth of the looks, as their speed is.
+    """
+    quiet: dict[tuple[str, str], list[float]] = {}
+    every: dict[tuple[str, str], list[float]] = {}
     for each in measurements:
         speeds = _watched(each)
         if speeds is None:
             continue
-        hops = np.asarray(speeds.hop_s)
-        slowdowns = core_speed.at_glances(each.device, speeds, fastest)
+        slowed = core_speed.are_slowed(core_speed.at_glances(each.device, speeds, fastest))
         key = _pair(each.device, speeds)
-        every[key] = min(every.get(key, np.inf), float(hops.min()))
-        near = hops[~core_speed.are_slowed(slowdowns)]
-        if near.size:
-            quiet[key] = min(quiet.get(key, np.inf), float(near.min()))
-    return {**every, **quiet}
+        every.setdefault(key, []).extend(speeds.hop_s)
+        if not slowed.all():
+            quiet.setdefault(key, []).extend(itertools.compress(speeds.hop_s, ~slowed))
+    return {key: core_speed.least_held(hops) for key, hops in {**every, **quiet}.items()}
 
 
 def far_stretches(measurement: Measurement, nearest: Nearest) -> npt.NDArray[np.bool_] | None:

@@ -19,6 +19,7 @@ from ftax_micro.devices._extension import core
 from ftax_micro.environment import capture_environment
 from ftax_micro.errors import Interrupted, UnknownNameError, UsageError
 from ftax_micro.facts import Environment
+from ftax_micro.measurement import SHORT_ROW_PROCESSES
 from ftax_micro.orchestration.exclusive import exclusive
 from ftax_micro.orchestration.floor import Progress
 from ftax_micro.orchestration.interrupts import Interrupts
@@ -182,12 +183,14 @@ class LadderRun:
                 self.rungs.append(_skipped(device, point, _NOT_QUICK))
 
     def _repeats(self, rung: Rung) -> int:
-        """How many processes measure `rung`: of a quick run, which has no time to import a package
-        again, one where there is one to import.
+        """How many processes measure `rung`: of a quick run few, and one where there is a package,
+        which it has no time to import again.
         """
         if self._is_for_later(rung):
             return 0
-        return self.processes or (1 if self.plan.quick and rung.package else rung.processes)
+        if self.processes or not self.plan.quick:
+            return self.processes or rung.processes
+        return 1 if rung.package else min(rung.processes, SHORT_ROW_PROCESSES)
 
     def _is_for_later(self, rung: Rung) -> bool:
         """Whether a quick run leaves `rung` out, since nobody asked for it by its name."""

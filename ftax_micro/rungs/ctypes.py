@@ -8,8 +8,7 @@ from typing import Any
 
 from ftax_micro.devices._extension import core
 from ftax_micro.errors import FtaxError
-from ftax_micro.measurement import SHORT_ROW_PROCESSES
-from ftax_micro.rungs.contract import ARGUMENTS, Place, Program, Rung
+from ftax_micro.rungs.contract import ARGUMENTS, CALL_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.launching import called_program, launched_program, open_session
 
 
@@ -54,5 +53,5 @@ RUNG = Rung(
     below={"cpu": "extension", "cuda": "driver"},
     make=_make,
     arguments=ARGUMENTS,
-    processes=SHORT_ROW_PROCESSES,
+    processes=CALL_PROCESSES,
 )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ftax_micro.devices._extension import core
-from ftax_micro.measurement import SHORT_ROW_PROCESSES
-from ftax_micro.rungs.contract import ARGUMENTS, Place, Program, Rung
+from ftax_micro.rungs.contract import ARGUMENTS, CALL_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.launching import called_program, launched_program, open_session
 
 
@@ -26,5 +25,5 @@ RUNG = Rung(
     below={"cpu": "raw_call", "cuda": "driver"},
     make=_make,
     arguments=ARGUMENTS,
-    processes=SHORT_ROW_PROCESSES,
+    processes=CALL_PROCESSES,
 )

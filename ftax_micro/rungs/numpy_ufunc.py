@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ftax_micro.measurement import SHORT_ROW_PROCESSES, slope_counts
+from ftax_micro.measurement import slope_counts
 from ftax_micro.rungs.chained import Chain
-from ftax_micro.rungs.contract import Place, Program, Rung
+from ftax_micro.rungs.contract import CALL_PROCESSES, Place, Program, Rung
 
 # Half a microsecond each.
 _COUNTS = slope_counts(64, 384)
@@ -36,5 +36,5 @@ RUNG = Rung(
     operation={"cpu": "add"},
     below={"cpu": "extension"},
     make=_make,
-    processes=SHORT_ROW_PROCESSES,
+    processes=CALL_PROCESSES,
 )

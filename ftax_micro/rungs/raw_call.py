@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ftax_micro.devices._extension import core
-from ftax_micro.measurement import SHORT_ROW_PROCESSES, slope_counts
-from ftax_micro.rungs.contract import Place, Program, Rung
+from ftax_micro.measurement import slope_counts
+from ftax_micro.rungs.contract import CALL_PROCESSES, Place, Program, Rung
 
 # A call takes about a nanosecond: the longest burst is far above the clock's tick.
 _CALLS = slope_counts(20_000, 120_000)
@@ -24,5 +24,5 @@ RUNG = Rung(
     operation={"cpu": "call"},
     below={"cpu": None},
     make=_make,
-    processes=SHORT_ROW_PROCESSES,
+    processes=CALL_PROCESSES,
 )

@@ -22,9 +22,8 @@ from ftax_micro.rungs.packages import require
 # launch blocks.
 COUNTS = slope_counts(16, 96)
 # An operation differs by up to 7 % from process to process (`measurement.SHORT_ROW_PROCESSES`).
-# Drawn from those of sixteen, medians over five spread by 1 to 4 % in five ladders, over three by 2
-# to 4 %, and over 5 % half as often.
-PROCESSES = 5
+# Medians over five spread by 2 to 6 % in five ladders, and by more where a neighbour spoilt some.
+PROCESSES = 7
 
 
 def load_torch(_kind: str) -> Any:
