@@ -49,9 +49,11 @@ _MOST_LOOPS = 1 << 40
 _SHOTS_PER_DRAW = 32
 # Part of what an operation of nanoseconds takes is settled as its process is loaded, by where code
 # and memory come to lie: a few percent of a call. No number of samples in that process shows it,
-# nor where a hypervisor puts two cores in the next second: a tenth of a hand-over. Ten medians of a
-# call over three processes spread by a percent; ten single ones by 3 %, and often twice that.
-SHORT_ROW_PROCESSES = 3
+# nor where a hypervisor puts two cores in the next second: a tenth of a hand-over. On one machine
+# ten medians of a call over three processes spread by a percent and ten single ones by 3 to 6; on
+# another, where a call keeps one of several speeds for a second, over three by 4 to 10, over five
+# by 4 to 6. More processes would be too long for a quick run.
+SHORT_ROW_PROCESSES = 5
 # Resamples while deciding whether to go on; the reported interval uses more.
 _LOOK_RESAMPLES = 200
 

@@ -151,7 +151,7 @@ def test_a_quick_run_imports_no_package_twice_unless_it_is_told_to(
     shared = {job.plan.min_samples for job in played.jobs if job.points[0].name == "torch_grad"}
     assert shared == {9 if (quick, processes) == (False, None) else 63}
     calls = [row.process for row in found.rungs if row.name == "raw_call"]
-    assert calls == list(range(processes or (3 if quick else 9)))
+    assert calls == list(range(processes or (5 if quick else 9)))
 
 
 def test_a_quick_run_leaves_out_what_is_not_unless_it_is_named() -> None:
