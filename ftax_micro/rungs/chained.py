@@ -33,7 +33,7 @@ class Chain:
 
     def burst(self, count: int) -> float:
         """Seconds of `count` statements in a row."""
-        return self._run(count)[0] * 1e-9
+        return self._run(count)[0] / 1e9
 
     def result(self, count: int) -> Any:
         """What ``x`` is after `count` statements."""

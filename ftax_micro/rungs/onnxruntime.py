@@ -67,7 +67,7 @@ class _Chains:
             wait()
             begin = time.perf_counter_ns()
             run()
-            return (time.perf_counter_ns() - begin) * 1e-9
+            return (time.perf_counter_ns() - begin) / 1e9
 
     def executed(self, count: int) -> int:
         """Additions that one run executes, by ONNX Runtime's own profile.

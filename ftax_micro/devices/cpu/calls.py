@@ -59,7 +59,7 @@ def unrolled_probe(function: Callable[[], object]) -> BurstProbe:
 
         if count not in compiled:
             compiled[count] = _unrolled(count)
-        return compiled[count](function, perf_counter_ns) * 1e-9
+        return compiled[count](function, perf_counter_ns) / 1e9
 
     return probe
 
