@@ -52,7 +52,7 @@ def test_a_rung_is_measured_saved_and_shown_again(run: Run, tmp_path: Path) -> N
     assert code == 0, err
     assert "Dispatch ladder of cpu" in out
     assert [(row.name, row.process) for row in load_result(path).rungs] == [
-        ("raw_call", process) for process in range(3)
+        ("raw_call", process) for process in range(9)
     ]
     again = run("--show", path)
     assert again[:2] == (0, out)
