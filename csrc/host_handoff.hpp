@@ -28,8 +28,8 @@ struct RateSample {
 };
 
 struct PairGlance {
-    double host_work_s;    // per round of the fixed work (core_speed.hpp), on both cores at once
-    double worker_work_s;  //
+    double host_work_s;    // per round of the fixed work (core_speed.hpp)
+    double worker_work_s;  // likewise, at the same time
     double hop_s;          // until a cache line written by the host has an answer from the worker
 };
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from ftax_micro.analysis.core_distance import CODE as APART
@@ -135,49 +135,40 @@ def notes(view: Rows) -> list[str]:
             lines.append(f"{where}: {shots} censored (over before they could be observed)")
         own = [verdict for verdict in row.verdicts if verdict.code not in {SLOWED, APART}]
         lines.extend(f"{where}: {verdict.sentence}" for verdict in own)
-    return [*lines, *_slowed_lines(view), *_apart_lines(view)]
-
-
-def _slowed_lines(view: Rows) -> list[str]:
-    """One line a device for all rows beside which a core was slower than it can be."""
-    lines = []
-    for device in view.result.devices:
-        rows = [row for row in view.summaries if row.device == device.name]
-        slowed = _with_verdict(rows, SLOWED)
-        if not slowed:
-            continue
-        names = _disturbed_names(slowed, len(rows))
-        most = max(row.slowdown or 1.0 for row in slowed)
-        lines.append(
-            f"{_device(view, device.name)}a core was up to {most:.2g} times slower than at its "
-            "fastest in this run, because something shared it (a hyperthread's neighbour, another "
-            "guest, a power limit), so that these rows are not what this machine does undisturbed: "
-            f"{names}"
-        )
+    lines.extend(_disturbed_lines(view, SLOWED, _slowed))
+    lines.extend(_disturbed_lines(view, APART, _apart))
     return lines
 
 
-def _apart_lines(view: Rows) -> list[str]:
-    """One line a device for all rows whose cores were further apart than they can be."""
-    lines = []
+def _disturbed_lines(
+    view: Rows, code: str, told: Callable[[Sequence[Summary]], str]
+) -> Iterator[str]:
+    """One line a device for all rows with the verdict `code`: what is `told` of them, and which."""
     for device in view.result.devices:
         rows = [row for row in view.summaries if row.device == device.name]
-        apart = _with_verdict(rows, APART)
-        if not apart:
-            continue
-        distance = max(row.distance for row in apart if row.distance is not None)
-        now, nearest = map(format_seconds, (distance.hop_s, distance.hop_s / distance.times))
-        lines.append(
-            f"{_device(view, device.name)}two cores were up to {distance.times:.2g} times as far "
-            f"apart as at their nearest in this run (a cache line took {now} there and back, "
-            f"{nearest} at the least), because a hypervisor moved them, so that these rows are of "
-            f"the further place: {_disturbed_names(apart, len(rows))}"
-        )
-    return lines
+        disturbed = [row for row in rows if any(each.code == code for each in row.verdicts)]
+        if disturbed:
+            names = _disturbed_names(disturbed, len(rows))
+            yield f"{_device(view, device.name)}{told(disturbed)}: {names}"
 
 
-def _with_verdict(rows: Sequence[Summary], code: str) -> list[Summary]:
-    return [row for row in rows if any(each.code == code for each in row.verdicts)]
+def _slowed(rows: Sequence[Summary]) -> str:
+    most = max(row.slowdown or 1.0 for row in rows)
+    return (
+        f"a core was up to {most:.2g} times slower than at its fastest in this run, because "
+        "something shared it (a hyperthread's neighbour, another guest, a power limit), so that "
+        "these rows are not what this machine does undisturbed"
+    )
+
+
+def _apart(rows: Sequence[Summary]) -> str:
+    distance = max(row.distance for row in rows if row.distance is not None)
+    now, nearest = map(format_seconds, (distance.hop_s, distance.hop_s / distance.times))
+    return (
+        f"two cores were up to {distance.times:.2g} times as far apart as at their nearest in this "
+        f"run (a cache line took {now} there and back, {nearest} at the least), because a "
+        "hypervisor moved them, so that these rows are of the further place"
+    )
 
 
 def _disturbed_names(disturbed: Sequence[Summary], every: int) -> str:
