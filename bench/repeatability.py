@@ -33,7 +33,7 @@ from rows import Row
 
 from ftax_micro import stats
 from ftax_micro.analysis.summary import setting_text
-from ftax_micro.analysis.undisturbed import undisturbed
+from ftax_micro.analysis.undisturbed import undisturbed, works
 from ftax_micro.records import Data, Measurement
 
 
@@ -59,6 +59,26 @@ class Series:
 FLOOR = Series("launch_floor", 5.0, spreads={"call_extension": 0.05, "submit": 0.15})
 LADDER = Series("dispatch_ladder", 10.0, others=0.05)
 SERIES = {each.command: each for each in (FLOOR, LADDER)}
+
+
+@dataclass(frozen=True)
+class Values:
+    """A row's headlines, seconds: of all runs, and those of undisturbed samples that are certain.
+    `rounds` are the latter in rounds of the fixed work that was timed beside them.
+    """
+
+    every: list[float] = field(default_factory=list)
+    quiet: list[float] = field(default_factory=list)
+    rounds: list[float] = field(default_factory=list)
+
+    def at_one_clock(self) -> list[float]:
+        """`quiet` as of one clock, the median run's; none where not all clocks are known."""
+        if len(self.rounds) < len(self.quiet):
+            return []
+        round_s = median(self.quiet) / median(self.rounds)
+        return [rounds * round_s for rounds in self.rounds]
+
+
 # Times as many runs as values are wanted, unless --most says otherwise.
 _MOST = 4
 # A value's interval has to lie within this share of the spread that is allowed, to either side.
@@ -125,15 +145,15 @@ def repeated_runs(
             measured += [msgspec.structs.replace(each, process=len(walls)) for each in found]
             walls.append(wall_s)
             if len(walls) >= runs and all(
-                len(quiet) >= runs
-                for name, (_, quiet) in values_of(measured, series).items()
+                len(values.quiet) >= runs
+                for name, values in values_of(measured, series).items()
                 if series.limit_of(name)
             ):
                 break
     if not walls:
         raise RuntimeError("stopped before a run was done")
     rows = [
-        spread_row(name, *values, runs, series.limit_of(name))
+        spread_row(name, values, runs, series.limit_of(name))
         for name, values in values_of(measured, series).items()
     ]
     typical = observed(
@@ -148,28 +168,30 @@ def repeated_runs(
     return [*rows, wall]
 
 
-def values_of(
-    measured: Sequence[Measurement], series: Series
-) -> dict[str, tuple[list[float], list[float]]]:
-    """By row: the headlines of all runs, and those of undisturbed samples that are certain. Where a
-    run measures the row in several processes, its headline is their median; undisturbed, that of
-    those which are, if they are most.
+def values_of(measured: Sequence[Measurement], series: Series) -> dict[str, Values]:
+    """By row. Where a run measures the row in several processes, its headline is their median;
+    undisturbed, that of those which are, if they are most.
     """
-    by_run: dict[tuple[str, int], tuple[list[float], list[float | None]]] = {}
-    for each, quiet_data in zip(measured, undisturbed(measured), strict=True):
+    by_run: dict[tuple[str, int], list[tuple[float, float | None, float | None]]] = {}
+    parts = zip(measured, undisturbed(measured), works(measured), strict=True)
+    for each, quiet_data, work_s in parts:
         if each.data is None or each.data.unit != "s":
             continue
         name = f"{each.name} {setting_text(each.setting)}".strip()
-        every, quiet = by_run.setdefault((name, each.process), ([], []))
-        every.append(headline(each.data).value)
-        quiet.append(certain(quiet_data, _CERTAIN * (series.limit_of(name) or math.inf)))
-    values: dict[str, tuple[list[float], list[float]]] = {}
-    for (name, _), (all_of_run, quiet_of_run) in by_run.items():
-        every_run, quiet_runs = values.setdefault(name, ([], []))
-        every_run.append(median(all_of_run))
-        known = [value for value in quiet_of_run if value is not None]
-        if 2 * len(known) > len(quiet_of_run):
-            quiet_runs.append(median(known))
+        known = certain(quiet_data, _CERTAIN * (series.limit_of(name) or math.inf))
+        found = headline(each.data).value, known, work_s
+        by_run.setdefault((name, each.process), []).append(found)
+    values: dict[str, Values] = {}
+    for (name, _), found_in_run in by_run.items():
+        row = values.setdefault(name, Values())
+        row.every.append(median(value for value, _, _ in found_in_run))
+        known_in_run = [(value, work) for _, value, work in found_in_run if value is not None]
+        if 2 * len(known_in_run) > len(found_in_run):
+            row.quiet.append(median(value for value, _ in known_in_run))
+            if all(work_s for _, work_s in known_in_run):
+                row.rounds.append(
+                    median(value / work_s for value, work_s in known_in_run if work_s)
+                )
     return values
 
 
@@ -182,20 +204,24 @@ def certain(data: Data | None, most: float) -> float | None:
     return found.value if sure else None
 
 
-def spread_row(
-    name: str, every: list[float], quiet: list[float], runs: int, limit: float | None = None
-) -> Row:
+def spread_row(name: str, values: Values, runs: int, limit: float | None = None) -> Row:
     """Largest over smallest, less one: of the first `runs` undisturbed, and of more."""
+    every, quiet = values.every, values.quiet
     figures = []
+    samples = {"ours": quiet or every, "all": every}
     if len(quiet) > 1:
         first = quiet[:runs]
         figures.append(
             observed(f"spread of {len(first)} undisturbed", spread(first), "fraction", limit)
         )
+        at_one_clock = values.at_one_clock()[:runs]
+        if at_one_clock:
+            figures.append(observed("at one clock", spread(at_one_clock), "fraction"))
+            samples["at one clock"] = at_one_clock
     if len(quiet) > runs:
         figures.append(observed(f"of all {len(quiet)} undisturbed", spread(quiet), "fraction"))
     figures.append(observed(f"of all {len(every)}", spread(every), "fraction"))
-    return Row(name=name, samples={"ours": quiet or every, "all": every}, figures=figures)
+    return Row(name=name, samples=samples, figures=figures)
 
 
 def default_run(chosen: Sequence[str], series: Series = FLOOR) -> Row:

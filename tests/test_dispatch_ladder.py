@@ -17,6 +17,7 @@ from test_ladder_prediction import case
 
 from ftax_micro.dispatch_ladder import command
 from ftax_micro.results import decode_result, load_result, save_result
+from ftax_micro.rungs.contract import CALL_PROCESSES
 
 RUNGS = (
     rung("raw_call", 2e-9, op="call"),
@@ -52,7 +53,7 @@ def test_a_rung_is_measured_saved_and_shown_again(run: Run, tmp_path: Path) -> N
     assert code == 0, err
     assert "Dispatch ladder of cpu" in out
     assert [(row.name, row.process) for row in load_result(path).rungs] == [
-        ("raw_call", process) for process in range(9)
+        ("raw_call", process) for process in range(CALL_PROCESSES)
     ]
     again = run("--show", path)
     assert again[:2] == (0, out)

@@ -8,18 +8,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from fake_results import environment
+from fake_results import device, environment
 from stand_in import NO_CUDA, Watched
 
 import ftax_micro
 from ftax_micro.devices._extension import core
 from ftax_micro.errors import DeviceUnavailableError, Interrupted, UnknownNameError, UsageError
+from ftax_micro.orchestration import ladder as orchestrated
 from ftax_micro.orchestration.ladder import LadderRun, LadderSelection, select_ladder
 from ftax_micro.orchestration.point.job import PointJob
 from ftax_micro.orchestration.point.process import Begins, Ends, PointProcess, Task
 from ftax_micro.records import Data, Level, Measurement, Plan
 from ftax_micro.results import Result
 from ftax_micro.rungs import RUNGS
+from ftax_micro.rungs.contract import CALL_PROCESSES, MOST_CUDA_PROCESSES
 
 PLAN = Plan(min_samples=5, min_time_s=0.0, timeout_s=0.2)
 CPU = LadderSelection(["cpu"], rungs=["raw_call", "torch_inference_mode", "torchscript"])
@@ -99,22 +101,33 @@ def test_processes_repeat_everything_and_progress_counts_it() -> None:
     assert found.processes == 3
 
 
-def test_rungs_of_plain_calls_are_measured_in_nine_processes_in_the_time_of_one() -> None:
+def test_rungs_are_measured_in_several_processes_in_the_time_of_one() -> None:
     progress, played = Watched(), Played()
     selection = LadderSelection(["cpu"], rungs=["raw_call", "extension", "onnxruntime"])
-    plan = Plan(min_samples=90, min_time_s=0.9, max_samples=270)
+    plan = Plan(min_samples=175, min_time_s=1.75, max_samples=350)
     found = LadderRun(selection, plan, environment(), played, progress).run()
     repeated = dict.fromkeys(("raw_call", "extension", "onnxruntime"), 0)
     for rung in found.rungs:
         repeated[rung.name] = max(repeated[rung.name], rung.process + 1)
-    assert repeated == {"raw_call": 9, "extension": 9, "onnxruntime": 1}
-    assert [total for _, total, _ in progress.begun] == [37] * 37  # three numbers of arguments
+    assert repeated == {"raw_call": 25, "extension": 25, "onnxruntime": 7}
+    assert [total for _, total, _ in progress.begun] == [107] * 107  # three numbers of arguments
     shares = {
         (job.points[0].name, job.plan.min_samples, round(job.plan.min_time_s, 6))
         for job in played.jobs
     }
-    assert shares == {("raw_call", 10, 0.1), ("onnxruntime", 90, 0.9)}
+    assert shares == {("raw_call", 7, 0.07), ("onnxruntime", 25, 0.25)}
     assert found.processes == 1
+
+
+def test_on_a_gpu_few_processes_open_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orchestrated, "_described", device)
+    assert RUNGS.open("extension").processes_on("cpu") == CALL_PROCESSES
+    assert RUNGS.open("extension").processes_on("cuda") == MOST_CUDA_PROCESSES
+    assert RUNGS.open("driver").processes_on("cuda") == 1
+    played = Played()
+    run(LadderSelection(["cuda:0"], rungs=["extension", "cuda_graph"]), played)
+    repeated = {(job.points[0].name, job.process) for job in played.jobs}
+    assert repeated == {("cuda_graph", 0), *(("extension", n) for n in range(MOST_CUDA_PROCESSES))}
 
 
 @pytest.mark.parametrize("processes", [None, 4])
@@ -133,7 +146,7 @@ def test_a_rung_without_a_value_is_not_measured_again(processes: int | None) -> 
     selection = LadderSelection(["cpu"], rungs=["ctypes"])
     found = LadderRun(selection, PLAN, environment(), Failing(), processes=processes).run()
     told = [(row.setting["arguments"], row.process) for row in found.rungs]
-    every = [(n, process) for n in (0, 5) for process in range(processes or 9)]
+    every = [(n, process) for n in (0, 5) for process in range(processes or CALL_PROCESSES)]
     assert sorted(told) == [*every, (19, 0)]
 
 
@@ -151,7 +164,7 @@ def test_a_quick_run_imports_no_package_twice_unless_it_is_told_to(
     shared = {job.plan.min_samples for job in played.jobs if job.points[0].name == "torch_grad"}
     assert shared == {9 if (quick, processes) == (False, None) else 63}
     calls = [row.process for row in found.rungs if row.name == "raw_call"]
-    assert calls == list(range(processes or (5 if quick else 9)))
+    assert calls == list(range(processes or (5 if quick else CALL_PROCESSES)))
 
 
 def test_a_quick_run_leaves_out_what_is_not_unless_it_is_named() -> None:

@@ -24,7 +24,7 @@ from ftax_micro.orchestration.plans import shared_plan
 from ftax_micro.orchestration.point.measure import absent
 from ftax_micro.orchestration.point.process import PointProcess, Task
 from ftax_micro.orchestration.point.selection import Selection
-from ftax_micro.records import Measurement, Plan, Setting, Status
+from ftax_micro.records import QUICK_PLAN, Measurement, Plan, Setting, Status
 from ftax_micro.results import Result
 
 PLAN = Plan(min_samples=30, min_time_s=0.3, timeout_s=2.0, max_samples=100)
@@ -136,6 +136,13 @@ def test_a_share_is_never_nothing() -> None:
     least = shared_plan(Plan(min_samples=1, max_samples=2, min_time_s=0.0), 3)
     assert (least.min_samples, least.max_samples, least.min_time_s) == (1, 1, 0.0)
     assert shared_plan(PLAN, 1) == PLAN
+
+
+def test_processes_share_a_warm_up_down_to_that_of_a_quick_run() -> None:
+    shared = {n: shared_plan(Plan(warmup_time_s=0.05), n).warmup_time_s for n in (1, 2, 5, 25)}
+    assert shared == pytest.approx({1: 0.05, 2: 0.025, 5: 0.01, 25: 0.01})
+    assert shared_plan(QUICK_PLAN, 5).warmup_time_s == QUICK_PLAN.warmup_time_s
+    assert shared_plan(Plan(warmup_time_s=0), 5).warmup_time_s == 0
 
 
 @pytest.mark.parametrize("error", [Skip("not on this machine"), ValueError("broken")])

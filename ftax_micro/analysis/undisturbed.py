@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from ftax_micro.analysis import core_distance, core_speed
 from ftax_micro.records import Data, Measurement
@@ -30,18 +32,44 @@ def undisturbed(measurements: Sequence[Measurement]) -> list[Data | None]:
     stretches between glances, and where nobody watched the cores in between and one was slowed
     before or after.
     """
+    return [each and each.data for each in _parts_of(measurements)]
+
+
+def works(measurements: Sequence[Measurement]) -> list[float | None]:
+    """For each measurement seconds per round of the fixed work beside those samples, on its cores
+    in the mean: their clock, which a hypervisor, a power limit or heat moves by percents from one
+    run to the next without any neighbour.
+
+    None where there are no such samples, or the cores were not watched in between.
+    """
+    return [
+        _work(part) if part and part.quiet is not None else None for part in _parts_of(measurements)
+    ]
+
+
+class _Part(NamedTuple):
+    """The undisturbed part of a measurement; `quiet` are its stretches between two glances."""
+
+    whole: Data
+    data: Data
+    quiet: npt.NDArray[np.bool_] | None
+
+
+def _parts_of(measurements: Sequence[Measurement]) -> list[_Part | None]:
     fastest = core_speed.fastest_of(measurements)
     nearest = core_distance.nearest_of(measurements, fastest)
-    return [_undisturbed(each, fastest, nearest) for each in measurements]
+    return [_part(each, fastest, nearest) for each in measurements]
 
 
-def _undisturbed(
+def _part(
     measurement: Measurement, fastest: core_speed.Fastest, nearest: core_distance.Nearest
-) -> Data | None:
+) -> _Part | None:
     data = measurement.data
-    if data is None or data.core_speeds is None:
+    if data is None:
+        return None
+    if data.core_speeds is None:
         slowed = core_speed.is_slowed(core_speed.slowdown_of(measurement, fastest))
-        return None if slowed else data
+        return None if slowed else _Part(data, data, None)
     speeds = data.core_speeds
     quiet = ~core_speed.are_slowed(core_speed.by_stretch(measurement.device, speeds, fastest))
     far = core_distance.far_stretches(measurement, nearest)
@@ -49,7 +77,7 @@ def _undisturbed(
         quiet &= ~far
     kept = np.repeat(quiet, speeds.samples)
     if kept.all():
-        return data
+        return _Part(data, data, quiet)
     stretches = np.count_nonzero(quiet & (np.asarray(speeds.samples) > 0))
     if np.count_nonzero(kept) < _LEAST_SAMPLES or stretches < _LEAST_STRETCHES:
         return None
@@ -58,4 +86,14 @@ def _undisturbed(
         for level in data.levels
     ]
     samples = list(itertools.compress(data.samples, kept))
-    return msgspec.structs.replace(data, samples=samples, levels=levels, core_speeds=None)
+    cut = msgspec.structs.replace(data, samples=samples, levels=levels, core_speeds=None)
+    return _Part(data, cut, quiet)
+
+
+def _work(part: _Part) -> float | None:
+    speeds = part.whole.core_speeds
+    if speeds is None or part.quiet is None or not any(speeds.samples):
+        return None
+    works = np.mean(list(speeds.work_s.values()), axis=0)
+    between = (works[:-1] + works[1:]) / 2
+    return float(np.average(between, weights=part.quiet * np.asarray(speeds.samples)))

@@ -142,10 +142,10 @@ class LadderRun:
         packages: dict[tuple[str | None, int], list[PointName]] = {}
         for rung, setting in _points(self.selection, device):
             key = device, rung.name, setting_text(setting)
-            if process >= self._repeats(rung) or key in self._given_up:
+            if process >= self._repeats(rung, device) or key in self._given_up:
                 continue
             point = PointName(name=rung.name, setting=setting)
-            shares = 1 if self.processes else self._repeats(rung)
+            shares = 1 if self.processes else self._repeats(rung, device)
             packages.setdefault((rung.package, shares), []).append(point)
         tasks: list[Task] = []
         for (_, shares), points in packages.items():
@@ -155,8 +155,11 @@ class LadderRun:
         self.measures.measure_all(tasks)
 
     def _beginning(self, device: str, points: Sequence[PointName]) -> Begins:
-        every = [p for name in self.selection.devices for p in _points(self.selection, name)]
-        total = sum(self._repeats(rung) for rung, _ in every)
+        total = sum(
+            self._repeats(rung, name)
+            for name in self.selection.devices
+            for rung, _ in _points(self.selection, name)
+        )
 
         def begins(index: int) -> None:
             if self.progress:
@@ -182,15 +185,16 @@ class LadderRun:
             if self._is_for_later(point[0]):
                 self.rungs.append(_skipped(device, point, _NOT_QUICK))
 
-    def _repeats(self, rung: Rung) -> int:
-        """How many processes measure `rung`: of a quick run few, and one where there is a package,
-        which it has no time to import again.
+    def _repeats(self, rung: Rung, device: str) -> int:
+        """How many processes measure `rung` on `device`: of a quick run few, and one where there is
+        a package, which it has no time to import again.
         """
         if self._is_for_later(rung):
             return 0
+        repeats = rung.processes_on(_kind(device))
         if self.processes or not self.plan.quick:
-            return self.processes or rung.processes
-        return 1 if rung.package else min(rung.processes, SHORT_ROW_PROCESSES)
+            return self.processes or repeats
+        return 1 if rung.package else min(repeats, SHORT_ROW_PROCESSES)
 
     def _is_for_later(self, rung: Rung) -> bool:
         """Whether a quick run leaves `rung` out, since nobody asked for it by its name."""
@@ -236,8 +240,7 @@ def _skipped(device: str, point: tuple[Rung, Setting], reason: str) -> Measureme
 
 
 def _points(selection: LadderSelection, device: str) -> list[tuple[Rung, Setting]]:
-    kind = device.partition(":")[0]
-    chosen = selection.rungs
+    kind, chosen = _kind(device), selection.rungs
     return [
         (rung, setting)
         for rung in rungs_of(kind)
@@ -247,8 +250,16 @@ def _points(selection: LadderSelection, device: str) -> list[tuple[Rung, Setting
 
 
 def _most_processes(selection: LadderSelection) -> int:
-    points = (point for name in selection.devices for point in _points(selection, name))
-    return max((rung.processes for rung, _ in points), default=1)
+    repeats = (
+        rung.processes_on(_kind(name))
+        for name in selection.devices
+        for rung, _ in _points(selection, name)
+    )
+    return max(repeats, default=1)
+
+
+def _kind(device: str) -> str:
+    return device.partition(":")[0]
 
 
 def _described(name: str) -> DeviceFacts:

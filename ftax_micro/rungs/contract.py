@@ -57,10 +57,14 @@ class Program:
     close: Callable[[], None] = lambda: None
 
 
-# Fresh processes for a rung of plain calls. Of such calls up to a tenth is settled as a process is
-# loaded: of numpy.add eighteen took 190 to 227 ns on quiet cores, and medians over three of them
-# 193 to 219.
-CALL_PROCESSES = 9
+# Fresh processes for a rung of plain calls, and for one of a package, which takes longer to import.
+# Part of such a call is settled as a process is loaded: of numpy.add 25 processes took 188 to 225
+# ns each on quiet cores, and medians over three of them 193 to 219, over nine 186 to 200, over 25
+# 189 to 200; over seven those of PyTorch are within 2 to 4 %.
+CALL_PROCESSES = 25
+PACKAGE_PROCESSES = 7
+# On a GPU each process opens a context, which takes longer than it measures.
+MOST_CUDA_PROCESSES = 7
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ class Rung:
     path is documented. Not `quick` is one that takes longer to make ready than all others together.
     `load(kind)` imports what takes long, for devices of that kind and without touching one: it is
     called once, while other processes import theirs. What goes wrong there is for `make` to tell.
-    `processes`: how many fresh ones share its time (`FloorRow.processes`); those of one package
-    that differ in it have processes of their own.
+    `processes`: how many fresh ones share its time (`FloorRow.processes`), on a GPU no more than
+    `MOST_CUDA_PROCESSES`; those of one package that differ in it have processes of their own.
     """
 
     name: str
@@ -90,6 +94,10 @@ class Rung:
     quick: bool = True
     load: Callable[[str], object] | None = None
     processes: int = 1
+
+    def processes_on(self, kind: str) -> int:
+        """How many processes share its time on a device of `kind`."""
+        return min(self.processes, MOST_CUDA_PROCESSES) if kind == "cuda" else self.processes
 
     def settings(self, kind: str) -> list[dict[str, str | int | float]]:
         """The points it is measured at on a device of `kind`."""

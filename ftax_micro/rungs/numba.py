@@ -7,7 +7,7 @@ from typing import Any
 
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import preparing
-from ftax_micro.rungs.contract import ARGUMENTS, Place, Program, Rung
+from ftax_micro.rungs.contract import ARGUMENTS, PACKAGE_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.empty_functions import EMPTY
 from ftax_micro.rungs.launching import LAUNCHED, called_program
 from ftax_micro.rungs.null_kernels import (
@@ -95,4 +95,5 @@ RUNG = Rung(
     package="numba",
     load=_load,
     arguments=ARGUMENTS,
+    processes=PACKAGE_PROCESSES,
 )

@@ -26,7 +26,7 @@ from ftax_micro.frameworks.onnx_session import (
 from ftax_micro.frameworks.preparation import preparing
 from ftax_micro.measurement import slope_counts
 from ftax_micro.records import FactValue
-from ftax_micro.rungs.contract import Place, Program, Rung
+from ftax_micro.rungs.contract import PACKAGE_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.launching import null_spec
 from ftax_micro.rungs.launching import open_session as open_driver_session
 from ftax_micro.rungs.packages import require
@@ -172,4 +172,5 @@ RUNG = Rung(
     make=_make,
     package="onnxruntime",
     load=_load,
+    processes=PACKAGE_PROCESSES,
 )

@@ -13,9 +13,9 @@ from ftax_micro.frameworks.compiler_tools import check_compiler, compile_errors,
 from ftax_micro.frameworks.preparation import PreparationError
 from ftax_micro.frameworks.quiet import quiet
 from ftax_micro.measurement import slope_counts
-from ftax_micro.rungs.contract import Place, Program, Rung
+from ftax_micro.rungs.contract import PACKAGE_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.custom_add import counted, custom_add
-from ftax_micro.rungs.torch_program import PROCESSES, Surroundings, called_program, load_torch
+from ftax_micro.rungs.torch_program import Surroundings, called_program, load_torch
 
 # Each is compiled, in time that grows with its length.
 _COUNTS = slope_counts(8, 24, levels=3)
@@ -107,5 +107,5 @@ RUNG = Rung(
     package="torch",
     load=load_torch,
     quick=False,
-    processes=PROCESSES,
+    processes=PACKAGE_PROCESSES,
 )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ftax_micro.rungs.contract import Place, Program, Rung
+from ftax_micro.rungs.contract import PACKAGE_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.custom_add import custom_add
-from ftax_micro.rungs.torch_program import PROCESSES, load_torch, python_program
+from ftax_micro.rungs.torch_program import load_torch, python_program
 
 
 def _make(place: Place, _arguments: int) -> Program:
@@ -24,5 +24,5 @@ RUNG = Rung(
     make=_make,
     package="torch",
     load=load_torch,
-    processes=PROCESSES,
+    processes=PACKAGE_PROCESSES,
 )

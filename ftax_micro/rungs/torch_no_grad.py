@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ftax_micro.rungs.contract import Place, Program, Rung
-from ftax_micro.rungs.torch_program import PROCESSES, load_torch, python_program
+from ftax_micro.rungs.contract import PACKAGE_PROCESSES, Place, Program, Rung
+from ftax_micro.rungs.torch_program import load_torch, python_program
 
 
 def _make(place: Place, _arguments: int) -> Program:
@@ -23,5 +23,5 @@ RUNG = Rung(
     make=_make,
     package="torch",
     load=load_torch,
-    processes=PROCESSES,
+    processes=PACKAGE_PROCESSES,
 )

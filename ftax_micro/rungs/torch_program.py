@@ -21,9 +21,6 @@ from ftax_micro.rungs.packages import require
 # Some tens of operations of some microseconds; fewer than a quarter of what a stream takes before a
 # launch blocks.
 COUNTS = slope_counts(16, 96)
-# An operation differs by up to 7 % from process to process (`measurement.SHORT_ROW_PROCESSES`).
-# Medians over five spread by 2 to 6 % in five ladders, and by more where a neighbour spoilt some.
-PROCESSES = 7
 
 
 def load_torch(_kind: str) -> Any:

@@ -9,10 +9,9 @@ from typing import Any
 
 from ftax_micro.errors import Skip
 from ftax_micro.frameworks.preparation import PreparationError, preparing
-from ftax_micro.rungs.contract import Place, Program, Rung
+from ftax_micro.rungs.contract import PACKAGE_PROCESSES, Place, Program, Rung
 from ftax_micro.rungs.torch_program import (
     COUNTS,
-    PROCESSES,
     Surroundings,
     called_program,
     load_torch,
@@ -112,5 +111,5 @@ RUNG = Rung(
     make=_make,
     package="torch",
     load=load_torch,
-    processes=PROCESSES,
+    processes=PACKAGE_PROCESSES,
 )

@@ -8,10 +8,11 @@ together, over all kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ftax_micro import stats
+from ftax_micro.analysis.comparing.clocks import clock_notes
 from ftax_micro.analysis.comparing.differences import Difference, run_differences, told_once
 from ftax_micro.analysis.comparing.parts import chosen, open_kinds, split, whole_parts
 from ftax_micro.analysis.comparing.ratios import RatioVerdict
@@ -140,15 +141,25 @@ def _notes(
     if ratios and all(ratio.identical for _, ratio in ratios):
         notes.append("the results hold the same samples: one run is compared with itself")
         return notes
-    single = min(side.processes for side in sides) == 1
-    if single and (not ratios or any(repeatable for repeatable, _ in ratios)):
-        notes.append(
-            "a single process hides what differs from run to run (layout, placement): repeat with "
-            "--processes 5 before trusting small differences"
-        )
+    notes += clock_notes(sides, baseline, sections)
+    notes += _single_process_notes(sections)
     if results > 1 and any(not repeatable and not r.paired for repeatable, r in ratios):
         notes.append(
             "models were timed in one run on each side: what differs from run to run is in no "
             "interval, so repeat both runs before trusting small differences"
         )
     return notes
+
+
+def _single_process_notes(sections: Sequence[Section]) -> Iterator[str]:
+    """A sentence where rows that more processes could repeat are of one, on any side."""
+    rows = [row for section in sections if section.repeatable for row in section.rows]
+    compared = [row for row in rows if any(row.ratios)]
+    single = [row for row in compared if min(v.processes for v in row.values if v) == 1]
+    if single:
+        some = len(single) < len(compared)
+        which = f", which measured {len(single)} of {len(compared)} rows," if some else ""
+        yield (
+            f"a single process{which} hides what differs from run to run (layout, placement): "
+            "repeat with --processes 5 before trusting small differences"
+        )

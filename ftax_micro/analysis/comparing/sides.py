@@ -16,7 +16,8 @@ from ftax_micro.trust import trust_warnings
 class Side:
     """One result of a comparison. What its file does not tell is None.
 
-    `cpu` and `gpus` are models, `warnings` the codes of what could falsify the numbers.
+    `cpu` and `gpus` are models, `build` is what the extension was built from, `warnings` the codes
+    of what could falsify the numbers.
     """
 
     label: str
@@ -27,6 +28,7 @@ class Side:
     driver: str | None
     created_at: str
     tool_version: str
+    build: str | None
     plan: Plan
     processes: int
     complete: bool
@@ -99,6 +101,7 @@ def _side(result: Result, label: str) -> Side:
         driver=_driver(gpus),
         created_at=result.created_at,
         tool_version=result.tool_version,
+        build=environment.build_id,
         plan=result.plan,
         processes=result.processes,
         complete=result.complete,

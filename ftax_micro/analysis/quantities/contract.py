@@ -26,7 +26,8 @@ class Value:
     could lie for any truth of what was corrected; `step` is what the clock's tick leaves of it.
     `samples` of `processes` processes are behind it. `slowdown` is how many times slower than at
     its fastest in the run a core was meanwhile, where that is too much (`core_speed`), `hop_s` what
-    a cache line took between its two cores and back (`core_distance`). `notes` are what else a
+    a cache line took between its two cores and back (`core_distance`), `work_s` seconds per round
+    of the fixed work beside its undisturbed samples (`undisturbed.works`). `notes` are what else a
     reader has to know.
     """
 
@@ -43,6 +44,7 @@ class Value:
     processes: int = 1
     slowdown: float | None = None
     hop_s: float | None = None
+    work_s: float | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -12,6 +12,7 @@ from ftax_micro.analysis.core_speed import CODE as SLOWED
 from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
 from ftax_micro.analysis.quantities.contract import Fact, Quantity, Value
 from ftax_micro.analysis.summary import Summary, summarise
+from ftax_micro.analysis.undisturbed import works
 from ftax_micro.records import Data, Measurement
 from ftax_micro.stats import Estimate
 
@@ -25,10 +26,13 @@ def measured_quantities(
     every = list(measurements)
     groups: dict[_Key, list[Measurement]] = {}
     slowed: dict[_Key, float] = {}
-    for each, slowdown in zip(every, slowdowns(every), strict=True):
+    beside: dict[_Key, list[float]] = {}
+    for each, slowdown, work_s in zip(every, slowdowns(every), works(every), strict=True):
         key = (each.device, each.name, frozenset(each.setting.items()))
         groups.setdefault(key, []).append(each)
         slowed[key] = max(slowdown or 0.0, slowed.get(key, 0.0))
+        if work_s is not None:
+            beside.setdefault(key, []).append(work_s)
     for key, group in groups.items():
         first = group[0]
         summary = summarise(group, confidence=confidence)[0]
@@ -37,7 +41,7 @@ def measured_quantities(
             device=first.device,
             name=first.name,
             setting=first.setting,
-            value=_value(summary, slowed[key]),
+            value=_value(summary, slowed[key], median(beside[key]) if key in beside else None),
             estimate=functools.partial(_estimate, group) if known else None,
             alike=measured_alike(group),
             facts=dict(_facts(group)),
@@ -63,7 +67,7 @@ def _estimate(group: Sequence[Measurement], level: float) -> Estimate:
     return ticked(Estimate(row.value, row.low, row.high), samples)
 
 
-def _value(row: Summary, slowdown: float) -> Value:
+def _value(row: Summary, slowdown: float, work_s: float | None) -> Value:
     return Value(
         status=row.status,
         reason=row.reason,
@@ -78,6 +82,7 @@ def _value(row: Summary, slowdown: float) -> Value:
         processes=row.processes,
         slowdown=slowdown if slowed_verdict(slowdown) else None,
         hop_s=row.distance.hop_s if row.distance else None,
+        work_s=work_s,
         notes=tuple(_notes(row)),
     )
 
