@@ -15,6 +15,8 @@ FactValue = str | int | float | bool | None | list[float]
 
 Status = Literal["ok", "skipped", "failed"]
 Estimate = Literal["median", "slope", "intercept"]
+# The fact that names what the worker did while it was handed a task.
+WORKER = "worker"
 StopReason = Literal[
     "interval", "noise_stable", "max_samples", "timeout", "fixed_count", "interrupted"
 ]

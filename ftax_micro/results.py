@@ -15,7 +15,7 @@ import msgspec
 from ftax_micro.atomic_files import new_file_beside, write_atomically
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.facts import Environment
-from ftax_micro.records import Case, DeviceFacts, Measurement, Plan, Record, Roofline
+from ftax_micro.records import WORKER, Case, DeviceFacts, Measurement, Plan, Record, Roofline
 from ftax_micro.result_rules import check_case, check_measurement, check_roofline, invalid
 
 # History of the file format. A file of an older number is upgraded on read by `_UPGRADES`, one of a
@@ -27,7 +27,7 @@ from ftax_micro.result_rules import check_case, check_measurement, check_rooflin
 #   5  (0.1.0) streams of device operations, states of device and host around each block of a case
 #   6  (0.1.0) the rank of the process, where a launcher started it
 #   7  (0.1.0) how fast the cores were between the samples of a row
-#   8  (0.1.0) how far apart they were
+#   8  (0.1.0) how far apart they were; what a worker did while it was handed a task
 SCHEMA_VERSION = 8
 
 # What the main job's JSON has beside the result: made from it, and so not read again.
@@ -36,6 +36,29 @@ ANSWERS = "answers"
 # Results of one name that are kept beside it: as many as ranks of a job that share a folder.
 _MOST_RESCUED = 1000
 
+
+def _polled(raw: dict[str, Any]) -> dict[str, Any]:
+    """`raw`, whose hand-overs to a spinning worker were timed while it polled the queue."""
+    rows = raw.get("measurements")
+    if not isinstance(rows, list):
+        return raw
+    return {**raw, "measurements": [_polling(each) for each in rows]}
+
+
+def _polling(row: Any) -> Any:
+    match row:
+        case {
+            "device": "cpu",
+            "name": "submit",
+            "setting": {"wait": "spin"},
+            "status": "ok",
+            "facts": dict(facts),
+        }:
+            return {**row, "facts": {WORKER: "polling", **facts}}
+        case _:
+            return row
+
+
 _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     1: lambda raw: {**raw, "schema_version": 2},  # cases are new; all else is as it was
     2: lambda raw: {**raw, "schema_version": 3},  # new fields have defaults
@@ -43,7 +66,7 @@ _UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {
     4: lambda raw: {**raw, "schema_version": 5},  # new fields have defaults
     5: lambda raw: {**raw, "schema_version": 6},  # a new field has a default
     6: lambda raw: {**raw, "schema_version": 7},  # a new field has a default
-    7: lambda raw: {**raw, "schema_version": 8},  # a new field has a default
+    7: lambda raw: {**_polled(raw), "schema_version": 8},
 }
 
 

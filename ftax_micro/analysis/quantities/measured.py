@@ -13,7 +13,7 @@ from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
 from ftax_micro.analysis.quantities.contract import Fact, Quantity, Value
 from ftax_micro.analysis.summary import Summary, summarise
 from ftax_micro.analysis.undisturbed import works
-from ftax_micro.records import Data, Measurement
+from ftax_micro.records import WORKER, Data, Measurement
 from ftax_micro.stats import Estimate
 
 _Key = tuple[str, str, frozenset[tuple[str, str | int | float]]]
@@ -101,8 +101,9 @@ def measured_alike(group: Sequence[Measurement]) -> dict[str, str]:
     return alike_words(tuple(map(way_measured, group)))
 
 
-# How one was measured: unit, estimate, sampling, and the names of corrections.
-Way = tuple[str, str, str, tuple[str, ...]]
+# How one was measured: unit, estimate, sampling, the names of corrections, and what the worker of a
+# hand-over did meanwhile, where that is told.
+Way = tuple[str, str, str, tuple[str, ...], str | None]
 
 
 def way_measured(row: Measurement) -> Way | None:
@@ -111,7 +112,9 @@ def way_measured(row: Measurement) -> Way | None:
     if data is None:
         return None
     corrections = tuple([each.name for each in row.corrections])
-    return data.unit, data.estimate, _sampling(data), corrections
+    worker = row.facts.get(WORKER)
+    told = None if worker is None else str(worker)
+    return data.unit, data.estimate, _sampling(data), corrections, told
 
 
 @functools.lru_cache(maxsize=1024)  # thousands of results have a few dozen between them
@@ -119,12 +122,14 @@ def alike_words(ways: tuple[Way | None, ...]) -> dict[str, str]:
     """`measured_alike` of rows that were measured in these ways; not to be changed."""
     data = [each for each in ways if each is not None]
     corrections = sorted({name for each in data for name in each[3]})
-    return {
+    found = {
         "unit": _words(each[0] for each in data),
         "estimate": _words(each[1] for each in data),
         "sampling": _words(each[2] for each in data),
         "corrections": ", ".join(corrections) or "none",
     }
+    workers = _words(each[4] for each in data if each[4])
+    return {**found, WORKER: workers} if workers else found
 
 
 def _sampling(data: Data) -> str:
