@@ -14,7 +14,7 @@ from ftax_micro.analysis.ladder_view import LadderRow
 from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases, workload_sizes
 from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit
 from ftax_micro.analysis.summary import Summary
-from ftax_micro.records import Case
+from ftax_micro.records import WORKER, Case
 from ftax_micro.reporters.cells import interval_text, value_text
 from ftax_micro.reporters.sheets import cell_text, render_markdown
 from ftax_micro.results import Result
@@ -95,7 +95,8 @@ def _layers(pack: Pack) -> Iterator[Row]:
             None if operation is None else operation.ratio_to_floor,
         ]
         if any(cell is not None for cell in cells):
-            yield _told([f"{pack.short}, {device}", *cells], _disturbed(rows))
+            lines = [*_disturbed(rows), *_polled(floor, device)]
+            yield _told([f"{pack.short}, {device}", *cells], lines)
 
 
 def _headline(rows: Sequence[Summary], name: str) -> str | None:
@@ -121,6 +122,19 @@ def _disturbed(rows: Sequence[Summary]) -> list[str]:
     return [
         f"the launch floor there had busy neighbours: beside {len(slowed)} of its {len(rows)} "
         f"rows a core was up to {most:.2g} times slower than it can be"
+    ]
+
+
+def _polled(floor: PackFile | None, device: str) -> list[str]:
+    """What there is to say of a hand-over that is not what others' is."""
+    result = floor.result if floor else None
+    rows = result.measurements if result else []
+    own = [row for row in rows if row.device == device and row.name == "submit"]
+    if all(row.facts.get(WORKER) != "polling" for row in own):
+        return []
+    return [
+        "submit there is of a worker that polled the queue meanwhile and took its cache lines "
+        "away, as a busy one does not: it compares with others' launch_rate"
     ]
 
 

@@ -109,9 +109,12 @@ def test_bursts_of_far_cores_are_left_out_alike() -> None:
     assert [len(level.samples_s) for level in found.levels] == [40, 40]
 
 
-def test_a_summary_carries_the_furthest_of_its_processes() -> None:
-    rows = [moved(60, 40), replace(moved(40, 60), process=1)]
-    (told,) = summarise(rows)
+def test_a_summary_carries_the_distance_of_its_median_process() -> None:
+    near, far = moved(60, 40), moved(40, 60)
+    (told,) = summarise([near, replace(near, process=1), replace(far, process=2)])
+    assert told.distance == pytest.approx((NEAR_S, 1.0))
+    assert told.verdicts == ()
+    (told,) = summarise([near, replace(far, process=1)])
     assert told.distance == pytest.approx((FAR_S, 5.0))
     assert [each.code for each in told.verdicts] == [CODE]
 

@@ -78,11 +78,17 @@ def test_a_verdict_begins_beyond_what_a_quiet_core_varies(slowdown: float, told:
     assert [each.code for each in slowed_verdict(slowdown)] == [CODE] * told
 
 
-def test_a_summary_carries_the_worst_of_its_processes() -> None:
-    rows = [measured({"0": work_s}, {"0": 1e-9}) for work_s in (1e-9, 1.5e-9, 1.2e-9)]
-    (summary,) = summarise(rows, Plan())
-    assert summary.slowdown == pytest.approx(1.5)
-    assert [verdict.code for verdict in summary.verdicts] == [CODE]
+def test_a_summary_carries_the_speed_of_its_median_process() -> None:
+    """Its value is the median over them, to which one beside a neighbour does nothing."""
+
+    def told(*works_s: float) -> tuple[float | None, list[str]]:
+        rows = [measured({"0": work_s}, {"0": 1e-9}) for work_s in works_s]
+        (summary,) = summarise(rows, Plan())
+        return summary.slowdown, [each.code for each in summary.verdicts]
+
+    assert told(1e-9, 1.5e-9, 1.05e-9) == (pytest.approx(1.05), [])
+    assert told(1e-9, 1.5e-9, 1.2e-9) == (pytest.approx(1.2), [CODE])
+    assert told(1e-9, 1.5e-9) == (pytest.approx(1.5), [CODE])  # neither is the middle one
 
 
 # Watched between samples

@@ -240,7 +240,7 @@ def test_the_page_has_the_list_as_it_is(run: Run) -> None:
 @pytest.mark.skipif(not PAGE.exists(), reason="the tests are not in a checkout")
 def test_the_page_shows_what_the_committed_files_say(run: Run) -> None:
     results = PAGE.parent.parent / "bench" / "results"
-    ladder, twins = (results / f"intel-xeon-2.50ghz-{what}.json" for what in ("ladder", "twins"))
+    ladder, twins = (results / f"amd-epyc-{what}.json" for what in ("ladder", "twins"))
     _, out, _ = run("--show", ladder, "--predict", twins, "--format", "markdown")
     lines = [line for line in out.splitlines() if "at the cost of" in line]
     assert len(lines) == 6

@@ -7,7 +7,7 @@ import pytest
 from ladder_results import ladder, rung
 
 from ftax_micro.analysis.ladder_view import NOT_LINEAR, LadderRow, ladder_rows, ladder_view
-from ftax_micro.records import Data, Level, Measurement
+from ftax_micro.records import CoreSpeeds, Data, Level, Measurement
 
 
 def rows(*rungs: Measurement) -> dict[str, LadderRow]:
@@ -107,3 +107,34 @@ def test_a_cost_that_is_not_linear_is_told() -> None:
     assert verdict.code == NOT_LINEAR
     assert verdict.sentence.startswith("its cost is not linear: ")
     assert rows(bent(0.02))["call"].summary.verdicts == ()
+
+
+def test_of_several_processes_most_have_to_be_off_the_line() -> None:
+    """One beside a neighbour is no matter of the rung."""
+
+    def told(*offs: float) -> list[str]:
+        of_each = [
+            msgspec.structs.replace(bent(off), process=number) for number, off in enumerate(offs)
+        ]
+        return [each.sentence for each in rows(*of_each)["call"].summary.verdicts]
+
+    assert told(0.0, 0.9, 0.0) == []
+    assert told(0.0, 0.9) == []
+    (sentence,) = told(0.5, 0.0, 0.9, 0.6)
+    assert sentence == told(0.6)[0]  # the median of those that are
+
+
+def test_a_process_is_judged_by_its_undisturbed_samples() -> None:
+    straight = rung("call", 1e-6, spread=0.001)
+    assert straight.data is not None
+    *others, last = straight.data.levels
+    samples = last.samples_s[:20]
+    beside = Level(count=last.count, samples_s=samples * 2 + [3 * each for each in samples * 3])
+    levels = [Level(count=each.count, samples_s=each.samples_s[:20] * 5) for each in others]
+    speeds = CoreSpeeds(work_s={"0": [*[1e-9] * 11, *[2e-9] * 15]}, samples=[4] * 25)
+    data = Data(estimate="slope", stop_reason="interval", levels=[*levels, beside])
+    unwatched = msgspec.structs.replace(straight, data=data)
+    watched = msgspec.structs.replace(data, core_speeds=speeds)
+    assert [each.code for each in rows(unwatched)["call"].summary.verdicts] == [NOT_LINEAR]
+    told = rows(msgspec.structs.replace(straight, data=watched))["call"].summary.verdicts
+    assert NOT_LINEAR not in {each.code for each in told}

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 import report_results
 from bench_scripts import BENCH
-from fake_results import environment, result
+from fake_results import environment, result, row
 from floor_results import floor_result
 
 from ftax_micro.results import Result, load_result, save_result
@@ -92,6 +92,15 @@ def test_what_was_not_measured_is_said(elsewhere: Any, tmp_path: Path) -> None:
     (line,) = (each for each in elsewhere.README.read_text().splitlines() if "cuda:0" in each)
     cells = line.strip("| ").split(" | ")
     assert [place for place, cell in enumerate(cells) if cell == "not measured"] == [2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("worker", ["polling", "busy"])
+def test_a_worker_that_polled_is_said(elsewhere: Any, tmp_path: Path, worker: str) -> None:
+    handed = msgspec.structs.replace(
+        row("submit", [2e-6] * 40, setting={"wait": "spin"}), facts={"worker": worker}
+    )
+    assert elsewhere.main(["--add", saved(result(handed), tmp_path / "floor.json"), "floor"]) == 0
+    assert ("that polled the queue" in elsewhere.README.read_text()) == (worker == "polling")
 
 
 def test_nothing_private_is_published(elsewhere: Any, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ftax_micro import stats
 from ftax_micro.analysis.summary import Summary, summarise, with_undisturbed
+from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.records import Data, DeviceFacts, Measurement, Verdict
 from ftax_micro.results import Result
 from ftax_micro.stats import Estimate
@@ -149,18 +150,27 @@ def _key(row: Summary | Measurement) -> tuple[str, str, str]:
     return row.device, row.name, str(sorted(row.setting.items()))
 
 
-def _not_linear(rungs: Iterable[Measurement], confidence: float) -> dict[object, Verdict]:
-    """What is to be said of rungs whose cost does not grow with the operations alone."""
+def _not_linear(rungs: Sequence[Measurement], confidence: float) -> dict[object, Verdict]:
+    """What is to be said of rungs whose cost does not grow with the operations alone.
+
+    Of several processes most have to say so, by their undisturbed samples where there are enough:
+    what a neighbour takes from one of them is no matter of the rung.
+    """
+    worst: dict[object, list[tuple[int, float] | None]] = {}
+    for each, quiet in zip(rungs, undisturbed(rungs), strict=True):
+        data = quiet or each.data
+        if data is not None:
+            worst.setdefault(_key(each), []).append(_worst_level(data, confidence))
     found: dict[object, Verdict] = {}
-    for each in rungs:
-        worst = _worst_level(each.data, confidence) if each.data else None
-        if worst is not None:
-            count, off = worst
+    for key, levels in worst.items():
+        bent = sorted((each for each in levels if each), key=lambda level: abs(level[1]))
+        if 2 * len(bent) > len(levels):
+            count, off = bent[len(bent) // 2]
             sentence = (
                 f"its cost is not linear: {count} operations take {abs(off):.0%} "
                 f"{'more' if off > 0 else 'less'} than the line through all counts says"
             )
-            found[_key(each)] = Verdict(code=NOT_LINEAR, sentence=sentence)
+            found[key] = Verdict(code=NOT_LINEAR, sentence=sentence)
     return found
 
 

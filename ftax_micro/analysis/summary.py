@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median_high
 from typing import NamedTuple
 
 from ftax_micro import stats
@@ -27,7 +28,8 @@ class Summary:
     leaves of the value, 0 without one: no digit below it was measured. `count` is the number of
     samples or bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain
     counts. `slowdown` is how many times slower than at its fastest in the run a core was beside
-    the row, `distance` how far apart its two cores were (`core_distance`). `undisturbed` is what
+    the row, `distance` how far apart its two cores were (`core_distance`), both in the median over
+    processes, as the value is. `undisturbed` is what
     the row is without the samples beside which a core was slowed or both were far apart, where
     there were such and enough are left (`undisturbed`); the view of a result fills it in.
     """
@@ -116,16 +118,15 @@ def summarise(
     level = confidence or (plan.confidence if plan else 0.95)
     every = list(measurements)
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
-    slowed: dict[tuple[str, str, str], float | None] = {}
+    slowed: dict[tuple[str, str, str], list[float]] = {}
     apart: dict[tuple[str, str, str], list[Distance]] = {}
     for each, slowdown, distance in zip(every, slowdowns(every), distances(every), strict=True):
         key = row_key(each)
         groups.setdefault(key, []).append(each)
-        slowed[key] = max(slowdown or 0.0, slowed.get(key) or 0.0) or None
+        slowed.setdefault(key, []).extend([slowdown] if slowdown else [])
         apart.setdefault(key, []).extend([distance] if distance else [])
     return [
-        _disturbed(_summary(group, level), slowed[key], max(apart[key], default=None))
-        for key, group in groups.items()
+        _disturbed(_summary(group, level), slowed[key], apart[key]) for key, group in groups.items()
     ]
 
 
@@ -153,10 +154,12 @@ def with_undisturbed(
     ]
 
 
-def _disturbed(row: Summary, slowdown: float | None, distance: Distance | None) -> Summary:
-    """`row` with the worst of its processes."""
+def _disturbed(row: Summary, slowed: Sequence[float], apart: Sequence[Distance]) -> Summary:
+    """`row`, a median over processes, with what was beside the median one of them."""
     if row.status != "ok":
         return row
+    slowdown = median_high(slowed) if slowed else None
+    distance = median_high(apart) if apart else None
     verdicts = (*row.verdicts, *slowed_verdict(slowdown), *apart_verdict(distance))
     return replace(row, slowdown=slowdown, distance=distance, verdicts=verdicts)
 

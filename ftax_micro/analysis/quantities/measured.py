@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median
+from statistics import median, median_high
 
 from ftax_micro import stats
 from ftax_micro.analysis.core_distance import CODE as APART
@@ -25,12 +25,13 @@ def measured_quantities(
     """One for each device, row and setting, the processes joined, in order of first appearance."""
     every = list(measurements)
     groups: dict[_Key, list[Measurement]] = {}
-    slowed: dict[_Key, float] = {}
+    slowed: dict[_Key, list[float]] = {}
     beside: dict[_Key, list[float]] = {}
     for each, slowdown, work_s in zip(every, slowdowns(every), works(every), strict=True):
         key = (each.device, each.name, frozenset(each.setting.items()))
         groups.setdefault(key, []).append(each)
-        slowed[key] = max(slowdown or 0.0, slowed.get(key, 0.0))
+        if slowdown is not None:
+            slowed.setdefault(key, []).append(slowdown)
         if work_s is not None:
             beside.setdefault(key, []).append(work_s)
     for key, group in groups.items():
@@ -41,7 +42,11 @@ def measured_quantities(
             device=first.device,
             name=first.name,
             setting=first.setting,
-            value=_value(summary, slowed[key], median(beside[key]) if key in beside else None),
+            value=_value(
+                summary,
+                median_high(slowed[key]) if key in slowed else None,
+                median(beside[key]) if key in beside else None,
+            ),
             estimate=functools.partial(_estimate, group) if known else None,
             alike=measured_alike(group),
             facts=dict(_facts(group)),
@@ -67,7 +72,7 @@ def _estimate(group: Sequence[Measurement], level: float) -> Estimate:
     return ticked(Estimate(row.value, row.low, row.high), samples)
 
 
-def _value(row: Summary, slowdown: float, work_s: float | None) -> Value:
+def _value(row: Summary, slowdown: float | None, work_s: float | None) -> Value:
     return Value(
         status=row.status,
         reason=row.reason,
