@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ftax_micro.analysis.core_speed import CODE, slowdowns, slowed_verdict
-from ftax_micro.analysis.summary import summarise, with_undisturbed
+from ftax_micro.analysis.summary import Summary, summarise, with_undisturbed
 from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.devices._extension import core
 from ftax_micro.devices.contract import FloorRow, Outcome
@@ -81,14 +81,16 @@ def test_a_verdict_begins_beyond_what_a_quiet_core_varies(slowdown: float, told:
 def test_a_summary_carries_the_speed_of_its_median_process() -> None:
     """Its value is the median over them, to which one beside a neighbour does nothing."""
 
-    def told(*works_s: float) -> tuple[float | None, list[str]]:
+    def of(*works_s: float) -> Summary:
         rows = [measured({"0": work_s}, {"0": 1e-9}) for work_s in works_s]
         (summary,) = summarise(rows, Plan())
-        return summary.slowdown, [each.code for each in summary.verdicts]
+        return summary
 
-    assert told(1e-9, 1.5e-9, 1.05e-9) == (pytest.approx(1.05), [])
-    assert told(1e-9, 1.5e-9, 1.2e-9) == (pytest.approx(1.2), [CODE])
-    assert told(1e-9, 1.5e-9) == (pytest.approx(1.5), [CODE])  # neither is the middle one
+    assert of(1e-9, 1.5e-9, 1.05e-9).slowdown == pytest.approx(1.05)
+    assert of(1e-9, 1.5e-9, 1.05e-9).verdicts == ()
+    assert of(1e-9, 1.5e-9, 1.2e-9).slowdown == pytest.approx(1.2)
+    assert [each.code for each in of(1e-9, 1.5e-9, 1.2e-9).verdicts] == [CODE]
+    assert of(1e-9, 1.5e-9).slowdown == pytest.approx(1.5)  # neither is the middle one
 
 
 # Watched between samples

@@ -182,7 +182,7 @@ def add_sampling_options(
         metavar="N",
         help="repeat everything in N fresh processes, since one hides what differs between "
         "processes; 5 for anything published (default: what takes nanoseconds, such "
-        "as a call, in a few that share its time, everything else in one)",
+        "as a call, in 5 to 25 that share its time, everything else in one)",
     )
     group.add_argument(
         "--min-samples",
