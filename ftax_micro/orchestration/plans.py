@@ -14,7 +14,7 @@ from ftax_micro.records import QUICK_PLAN, Plan
 MOST_SAMPLES = 10_000_000
 LONGEST_S = 86_400.0
 # A process that shares a row's time shares its warm-up, down to that of a quick run: after 5 to 10
-# ms no call, addition or hand-over was further than 1 % from where it stayed.
+# ms no call, addition or hand-over was further than 2 % from where it stayed.
 _LEAST_WARMUP_S = QUICK_PLAN.warmup_time_s
 
 
