@@ -14,7 +14,7 @@ from ftax_micro.analysis.ladder_view import LadderRow
 from ftax_micro.analysis.latency_view import CaseSummary, summarise_cases, workload_sizes
 from ftax_micro.analysis.sheet import Cell, Column, Row, Sheet, Unit
 from ftax_micro.analysis.summary import Summary
-from ftax_micro.records import WORKER, Case
+from ftax_micro.records import POLLING, WORKER, Case
 from ftax_micro.reporters.cells import interval_text, value_text
 from ftax_micro.reporters.sheets import cell_text, render_markdown
 from ftax_micro.results import Result
@@ -130,7 +130,7 @@ def _polled(floor: PackFile | None, device: str) -> list[str]:
     result = floor.result if floor else None
     rows = result.measurements if result else []
     own = [row for row in rows if row.device == device and row.name == "submit"]
-    if all(row.facts.get(WORKER) != "polling" for row in own):
+    if all(row.facts.get(WORKER) != POLLING for row in own):
         return []
     return [
         "submit there is of a worker that polled the queue meanwhile and took its cache lines "

@@ -178,20 +178,19 @@ def values_of(measured: Sequence[Measurement], series: Series) -> dict[str, Valu
         if each.data is None or each.data.unit != "s":
             continue
         name = f"{each.name} {setting_text(each.setting)}".strip()
-        known = certain(quiet_data, _CERTAIN * (series.limit_of(name) or math.inf))
-        found = headline(each.data).value, known, work_s
+        quiet_s = certain(quiet_data, _CERTAIN * (series.limit_of(name) or math.inf))
+        found = headline(each.data).value, quiet_s, work_s
         by_run.setdefault((name, each.process), []).append(found)
     values: dict[str, Values] = {}
     for (name, _), found_in_run in by_run.items():
         row = values.setdefault(name, Values())
         row.every.append(median(value for value, _, _ in found_in_run))
-        known_in_run = [(value, work) for _, value, work in found_in_run if value is not None]
-        if 2 * len(known_in_run) > len(found_in_run):
-            row.quiet.append(median(value for value, _ in known_in_run))
-            if all(work_s for _, work_s in known_in_run):
-                row.rounds.append(
-                    median(value / work_s for value, work_s in known_in_run if work_s)
-                )
+        known = [(value, work_s) for _, value, work_s in found_in_run if value is not None]
+        if 2 * len(known) > len(found_in_run):
+            row.quiet.append(median(value for value, _ in known))
+            rounds = [value / work_s for value, work_s in known if work_s]
+            if len(rounds) == len(known):
+                row.rounds.append(median(rounds))
     return values
 
 

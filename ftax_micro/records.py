@@ -15,8 +15,9 @@ FactValue = str | int | float | bool | None | list[float]
 
 Status = Literal["ok", "skipped", "failed"]
 Estimate = Literal["median", "slope", "intercept"]
-# The fact that names what the worker did while it was handed a task.
-WORKER = "worker"
+# The fact that says what the worker did while it was handed a task: it was busy or, in results of
+# before schema 8, polling the queue.
+WORKER, BUSY, POLLING = "worker", "busy", "polling"
 StopReason = Literal[
     "interval", "noise_stable", "max_samples", "timeout", "fixed_count", "interrupted"
 ]

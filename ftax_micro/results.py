@@ -15,7 +15,16 @@ import msgspec
 from ftax_micro.atomic_files import new_file_beside, write_atomically
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.facts import Environment
-from ftax_micro.records import WORKER, Case, DeviceFacts, Measurement, Plan, Record, Roofline
+from ftax_micro.records import (
+    POLLING,
+    WORKER,
+    Case,
+    DeviceFacts,
+    Measurement,
+    Plan,
+    Record,
+    Roofline,
+)
 from ftax_micro.result_rules import check_case, check_measurement, check_roofline, invalid
 
 # History of the file format. A file of an older number is upgraded on read by `_UPGRADES`, one of a
@@ -54,7 +63,7 @@ def _polling(row: Any) -> Any:
             "status": "ok",
             "facts": dict(facts),
         }:
-            return {**row, "facts": {WORKER: "polling", **facts}}
+            return {**row, "facts": {WORKER: POLLING, **facts}}
         case _:
             return row
 

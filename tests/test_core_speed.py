@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from fake_results import result
 from msgspec.structs import replace
 
 from ftax_micro.analysis.core_speed import CODE, slowdowns, slowed_verdict
+from ftax_micro.analysis.floor.view import floor_view
 from ftax_micro.analysis.summary import Summary, summarise, with_undisturbed
 from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.devices._extension import core
@@ -26,6 +28,7 @@ from ftax_micro.records import (
     Plan,
     Setting,
 )
+from ftax_micro.reporters import FLOOR_REPORTERS
 from ftax_micro.result_rules import check_measurement
 
 DATA = Data(estimate="median", stop_reason="interval", samples=[1e-6] * 20)
@@ -91,6 +94,24 @@ def test_a_summary_carries_the_speed_of_its_median_process() -> None:
     assert of(1e-9, 1.5e-9, 1.2e-9).slowdown == pytest.approx(1.2)
     assert [each.code for each in of(1e-9, 1.5e-9, 1.2e-9).verdicts] == [CODE]
     assert of(1e-9, 1.5e-9).slowdown == pytest.approx(1.5)  # neither is the middle one
+    assert of(1e-9, 1.5e-9, 1.05e-9).disturbed_processes == 1
+
+
+def test_a_table_tells_of_how_many_processes_were_disturbed_where_most_were_not() -> None:
+    def told(*works_s: float) -> str:
+        rows = [
+            replace(measured({"0": work_s}, {"0": 1e-9}), process=number)
+            for number, work_s in enumerate(works_s)
+        ]
+        return " ".join(FLOOR_REPORTERS.open("table")(floor_view(result(*rows))).split())
+
+    some = "beside some processes of these rows a core was slowed"
+    assert some not in told(1e-9, 1.05e-9, 1e-9)
+    assert f"{some}, or two were far apart" in told(1e-9, 1.5e-9, 1e-9)
+    assert "(1 of 3)" in told(1e-9, 1.5e-9, 1e-9)
+    most = told(1e-9, 1.5e-9, 1.5e-9)
+    assert some not in most
+    assert "a core was up to 1.5 times slower" in most
 
 
 # Watched between samples

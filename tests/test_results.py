@@ -17,7 +17,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stand_in import OLD_RESULT
 
-from ftax_micro.analysis.comparing.comparison import compare_results
 from ftax_micro.analysis.floor.view import floor_view
 from ftax_micro.errors import OutputError, UnreadableResultError, UsageError
 from ftax_micro.records import Correction, Data, DeviceState, Level, Measurement, Plan, Verdict
@@ -127,36 +126,6 @@ def test_a_saved_result_is_loaded_as_it_was(tmp_path: Path) -> None:
     polled = [row["facts"].pop("worker", None) for row in saved]
     assert sum(each == "polling" for each in polled) == 2  # where `submit` has a value
     assert saved == RAW["measurements"]
-
-
-def test_a_worker_that_polled_is_told_of_files_from_before_it_was_busy() -> None:
-    older = decode_result(json.dumps({**RAW, "schema_version": 7}).encode())
-    newer = decode_result(json.dumps({**RAW, "schema_version": 8}).encode())
-    told = [row for row in older.measurements if "worker" in row.facts]
-    assert [(row.name, row.status, row.facts["worker"]) for row in told] == [
-        ("submit", "ok", "polling")
-    ] * 2
-    assert not any("worker" in row.facts for row in newer.measurements)
-    compared = compare_results([older, _busy(newer)], labels=["old", "new"], kinds=["floor"])
-    why = {each.row: each.reason for each in compared.not_compared if "submit" in each.row}
-    assert why["cpu submit wait=spin placement=unpinned"] == (
-        "different worker: polling against busy"
-    )
-
-
-def _busy(result: Result) -> Result:
-    rows = [
-        msgspec.structs.replace(row, facts={"worker": "busy"}) if row.name == "submit" else row
-        for row in result.measurements
-    ]
-    return msgspec.structs.replace(result, measurements=rows)
-
-
-@pytest.mark.parametrize("rows", [None, {}, "", [None, 1, {"name": "submit"}], [[]]])
-def test_what_is_no_list_of_rows_is_left_to_be_refused(rows: object) -> None:
-    text = json.dumps({**RAW, "schema_version": 7, "measurements": rows}).encode()
-    with pytest.raises(UnreadableResultError, match="measurements"):
-        decode_result(text)
 
 
 @given(results)

@@ -8,8 +8,8 @@ from statistics import median_high
 from typing import NamedTuple
 
 from ftax_micro import stats
-from ftax_micro.analysis.core_distance import Distance, apart_verdict, distances
-from ftax_micro.analysis.core_speed import slowdowns, slowed_verdict
+from ftax_micro.analysis.core_distance import Distance, apart_verdict, distances, is_far
+from ftax_micro.analysis.core_speed import is_slowed, slowdowns, slowed_verdict
 from ftax_micro.analysis.undisturbed import undisturbed
 from ftax_micro.records import Data, Measurement, Plan, Setting, Status, Verdict
 from ftax_micro.stats import Estimate
@@ -29,9 +29,9 @@ class Summary:
     samples or bursts, over `processes` processes. For ``unit == "count"`` the numbers are plain
     counts. `slowdown` is how many times slower than at its fastest in the run a core was beside
     the row, `distance` how far apart its two cores were (`core_distance`), both in the median over
-    processes, as the value is. `undisturbed` is what
-    the row is without the samples beside which a core was slowed or both were far apart, where
-    there were such and enough are left (`undisturbed`); the view of a result fills it in.
+    processes, as the value is; in `disturbed_processes` of them either was too much. `undisturbed`
+    is what the row is without the samples beside which a core was slowed or both were far apart,
+    where there were such and enough are left (`undisturbed`); the view of a result fills it in.
     """
 
     device: str
@@ -61,6 +61,7 @@ class Summary:
     verdicts: tuple[Verdict, ...] = ()
     slowdown: float | None = None
     distance: Distance | None = None
+    disturbed_processes: int = 0
     undisturbed: Estimate | None = None
 
     @property
@@ -118,13 +119,13 @@ def summarise(
     level = confidence or (plan.confidence if plan else 0.95)
     every = list(measurements)
     groups: dict[tuple[str, str, str], list[Measurement]] = {}
-    slowed: dict[tuple[str, str, str], list[float]] = {}
-    apart: dict[tuple[str, str, str], list[Distance]] = {}
+    slowed: dict[tuple[str, str, str], list[float | None]] = {}
+    apart: dict[tuple[str, str, str], list[Distance | None]] = {}
     for each, slowdown, distance in zip(every, slowdowns(every), distances(every), strict=True):
         key = row_key(each)
         groups.setdefault(key, []).append(each)
-        slowed.setdefault(key, []).extend([slowdown] if slowdown else [])
-        apart.setdefault(key, []).extend([distance] if distance else [])
+        slowed.setdefault(key, []).append(slowdown)
+        apart.setdefault(key, []).append(distance)
     return [
         _disturbed(_summary(group, level), slowed[key], apart[key]) for key, group in groups.items()
     ]
@@ -154,14 +155,26 @@ def with_undisturbed(
     ]
 
 
-def _disturbed(row: Summary, slowed: Sequence[float], apart: Sequence[Distance]) -> Summary:
-    """`row`, a median over processes, with what was beside the median one of them."""
+def _disturbed(
+    row: Summary, slowed: Sequence[float | None], apart: Sequence[Distance | None]
+) -> Summary:
+    """`row`, a median over processes, with what was beside the median one of them, and beside how
+    many there was too much.
+    """
     if row.status != "ok":
         return row
-    slowdown = median_high(slowed) if slowed else None
-    distance = median_high(apart) if apart else None
-    verdicts = (*row.verdicts, *slowed_verdict(slowdown), *apart_verdict(distance))
-    return replace(row, slowdown=slowdown, distance=distance, verdicts=verdicts)
+    slowdown = median_high(known) if (known := [each for each in slowed if each]) else None
+    distance = median_high(ways) if (ways := [each for each in apart if each]) else None
+    return replace(
+        row,
+        slowdown=slowdown,
+        distance=distance,
+        disturbed_processes=sum(
+            is_slowed(factor) or (way is not None and is_far(way.times))
+            for factor, way in zip(slowed, apart, strict=True)
+        ),
+        verdicts=(*row.verdicts, *slowed_verdict(slowdown), *apart_verdict(distance)),
+    )
 
 
 def estimate_of(data: Data, confidence: float) -> Estimate:

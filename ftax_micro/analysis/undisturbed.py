@@ -42,9 +42,7 @@ def works(measurements: Sequence[Measurement]) -> list[float | None]:
 
     None where there are no such samples, or the cores were not watched in between.
     """
-    return [
-        _work(part) if part and part.quiet is not None else None for part in _parts_of(measurements)
-    ]
+    return [part and _work(part) for part in _parts_of(measurements)]
 
 
 class _Part(NamedTuple):

@@ -137,6 +137,7 @@ def notes(view: Rows) -> list[str]:
         lines.extend(f"{where}: {verdict.sentence}" for verdict in own)
     lines.extend(_disturbed_lines(view, SLOWED, _slowed))
     lines.extend(_disturbed_lines(view, APART, _apart))
+    lines.extend(_partly_disturbed_lines(view))
     return lines
 
 
@@ -150,6 +151,27 @@ def _disturbed_lines(
         if disturbed:
             names = _disturbed_names(disturbed, len(rows))
             yield f"{_device(view, device.name)}{told(disturbed)}: {names}"
+
+
+def _partly_disturbed_lines(view: Rows) -> Iterator[str]:
+    """One line a device for rows of which fewer processes than would be told above were disturbed:
+    their intervals are wider for it.
+    """
+    for device in view.result.devices:
+        parts = [
+            f"{row.name} {shown_setting(row.setting)}".rstrip()
+            + f" ({row.disturbed_processes} of {row.processes})"
+            for row in view.summaries
+            if row.device == device.name
+            and row.disturbed_processes
+            and not any(each.code in {SLOWED, APART} for each in row.verdicts)
+        ]
+        if parts:
+            yield (
+                f"{_device(view, device.name)}beside some processes of these rows a core was "
+                "slowed, or two were far apart: their medians over all processes hardly feel it, "
+                f"their intervals may: {', '.join(parts)}"
+            )
 
 
 def _slowed(rows: Sequence[Summary]) -> str:

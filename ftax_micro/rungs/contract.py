@@ -59,7 +59,7 @@ class Program:
 
 # Fresh processes for a rung of plain calls, and for one of a package, which takes longer to import.
 # Part of such a call is settled as a process is loaded: of numpy.add 25 processes took 188 to 225
-# ns each on quiet cores, and medians over three of them 193 to 219, over nine 186 to 200, over 25
+# ns each on quiet cores, and medians over three of them 193 to 219, over nine 184 to 200, over 25
 # 189 to 200; over seven those of PyTorch are within 2 to 4 %.
 CALL_PROCESSES = 25
 PACKAGE_PROCESSES = 7

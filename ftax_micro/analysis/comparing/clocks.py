@@ -23,20 +23,17 @@ def clock_notes(sides: Sequence[Side], baseline: int, sections: Sequence[Section
 
     Only of the same build on the same model of cpu, or it would be other work.
     """
+    base = sides[baseline]
+    if base.cpu is None or base.build is None:
+        return
+    rows = [row for section in sections for row in section.rows]
     for place, side in enumerate(sides):
-        base = sides[baseline]
-        alike = (side.cpu, side.build) == (base.cpu, base.build) and None not in (
-            side.cpu,
-            side.build,
-        )
-        if place == baseline or not alike:
+        if place == baseline or (side.cpu, side.build) != (base.cpu, base.build):
             continue
-        rows = [row for section in sections for row in section.rows]
         ratios = [ratio for row in rows if (ratio := _ratio(row, place, baseline)) is not None]
-        typical = median(ratios) if ratios else 1.0
-        if abs(typical - 1) > _SAME_CLOCK:
+        if ratios and abs(median(ratios) - 1) > _SAME_CLOCK:
             yield (
-                f"{side.label}: undisturbed, its cores took {typical:.3f} times as long as "
+                f"{side.label}: undisturbed, its cores took {median(ratios):.3f} times as long as "
                 f"{base.label}'s for the same piece of work beside these rows: so much of each "
                 "ratio is their clock"
             )

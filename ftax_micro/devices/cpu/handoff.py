@@ -23,7 +23,7 @@ from ftax_micro.measurement import (
     measure_slope,
     slope_counts,
 )
-from ftax_micro.records import WORKER, ClockFacts, Plan, Setting, Verdict
+from ftax_micro.records import BUSY, WORKER, ClockFacts, Plan, Setting, Verdict
 
 # About the depth at which a CUDA stream blocks, so that both devices' bursts compare.
 RING_CAPACITY = 1024
@@ -142,7 +142,7 @@ class _Bench:
         outcome = self._of_bursts(worker, worker.ring.submit_burst, plan)
         # One that polls meanwhile takes the ring's cache lines away: another number, and what
         # results of before schema 8 have.
-        return replace(outcome, facts={**outcome.facts, WORKER: "busy"})
+        return replace(outcome, facts={**outcome.facts, WORKER: BUSY})
 
     def spacing(self, setting: Setting, plan: Plan) -> Outcome:
         worker = self._open(setting)
